@@ -216,38 +216,44 @@ struct PortalVerbTests {
         #expect(try place.files().isEmpty)
     }
 
-    /// Versions before 1.20.1 look for backends in their own prefix only.
+    /// Versions before 1.17 get a folder of their own if permd is installed elsewhere; later ones do not.
     @Test(arguments: ["1.16.0", "1.18.4", "1.20.1"])
     func permdMayBeInstalledInAHome(_ version: String) async throws {
         let place = try PortalPlace(version: version)
-        let file = "usr/share/xdg-desktop-portal/portals/permd.portal"
-        try place.write(try #require(place.text(file)), to: "data/xdg-desktop-portal/portals/permd.portal")
-        unlink(place.folder.file(file))
+        let portals = "usr/share/xdg-desktop-portal/portals"
+        let own = "data/xdg-desktop-portal/portals/permd.portal"
+        try place.write(try #require(place.text("\(portals)/permd.portal")), to: own)
+        unlink(place.folder.file("\(portals)/permd.portal"))
+        try place.write("[portal]\n", to: "\(portals)/gnome.portal")
         let enabled = try await place.run("enable")
-        guard version == "1.20.1" else {
+        if version == "1.18.4" {
             #expect(enabled.status == 1 && enabled.text.contains("permd.portal is missing"), "\(enabled.text)")
             #expect(try place.files().isEmpty)
             return
         }
         #expect(enabled.status == 0, "\(enabled.text)")
         #expect(try await place.isEnabled())
-        #expect(try await place.run("disable").status == 0)
-        #expect(try place.files().isEmpty)
-        #expect(try await !place.isEnabled())
-    }
-
-    /// After an upgrade, files count instead of the drop-in.
-    @Test func anUpgradeNeedsFilesInsteadOfTheDropIn() async throws {
-        let place = try PortalPlace(version: "1.16.0")
-        #expect(try await place.run("enable").status == 0)
-        #expect(place.text("config/\(PortalVerbTests.dropIn)") != nil)
-        try place.script("usr/libexec/xdg-desktop-portal", "echo xdg-desktop-portal 1.20.3")
-        #expect(try await !place.isEnabled())
-        #expect(try await place.run("enable").status == 0)
-        #expect(try await place.isEnabled())
+        if version == "1.16.0" {
+            let unit = place.text("config/\(PortalVerbTests.dropIn)") ?? ""
+            #expect(
+                unit.contains("\nEnvironment=\"XDG_DESKTOP_PORTAL_DIR=\(place.folder.file("data/permd/portals"))\"\n"))
+            #expect(unit.contains("XDG_CURRENT_DESKTOP=permd:GNOME"))
+            #expect(place.text("data/permd/portals/gnome.portal") == "[portal]\n")
+            // A backend that is installed later is added by the next run.
+            try place.write("[portal]\n", to: "\(portals)/kde.portal")
+            #expect(try await place.run("enable").text.contains("wrote "))
+            #expect(place.text("data/permd/portals/kde.portal") == "[portal]\n")
+            // After an upgrade, files count instead, and the drop-in would hide them.
+            try place.script("usr/libexec/xdg-desktop-portal", "echo xdg-desktop-portal 1.20.3")
+            #expect(try await !place.isEnabled())
+            #expect(try await place.run("enable").status == 0)
+            #expect(try await place.isEnabled())
+        }
         #expect(place.text("config/\(PortalVerbTests.dropIn)") == nil)
+        #expect(!FileManager.default.fileExists(atPath: place.folder.file("data/permd")))
         #expect(try await place.run("disable").status == 0)
         #expect(try place.files().isEmpty)
+        #expect(try await !place.isEnabled())
     }
 
     @Test func missingPartsAreNamed() async throws {

@@ -81,12 +81,20 @@ struct PortalInstallation {
     /// The folders in which it looks for .portal files.
     var backendFolders: [String] {
         let own = "\(prefix)/share/xdg-desktop-portal/portals"
-        guard searchesDataFolders else { return [own] }
-        return ([Folders.data] + Folders.datas).map { "\($0)/xdg-desktop-portal/portals" } + [own]
+        return searchesDataFolders ? PortalInstallation.dataFolders + [own] : [own]
+    }
+
+    private static var dataFolders: [String] {
+        ([Folders.data] + Folders.datas).map { "\($0)/xdg-desktop-portal/portals" }
     }
 
     /// permd's .portal file; nil if it is not where this version looks for it.
-    var backendFile: String? {
-        backendFolders.map { "\($0)/\(PortalInstallation.backend).portal" }.first { Glibc.access($0, R_OK) == 0 }
+    var backendFile: String? { PortalInstallation.backendFile(in: backendFolders) }
+
+    /// The file in any data folder; nil if there is none.
+    var backendElsewhere: String? { PortalInstallation.backendFile(in: PortalInstallation.dataFolders) }
+
+    private static func backendFile(in folders: [String]) -> String? {
+        folders.map { "\($0)/\(backend).portal" }.first { Glibc.access($0, R_OK) == 0 }
     }
 }

@@ -6,6 +6,7 @@ import System
 struct PortalSwitch {
     let installation: PortalInstallation
     private var files: PortalFiles { PortalFiles(installation: installation) }
+    private var folder: PortalFolder { PortalFolder(installation: installation) }
 
     /// The drop-in for versions that choose backends by the name of the desktop. By its name it comes after
     /// override.conf, which systemctl edit writes.
@@ -27,7 +28,9 @@ struct PortalSwitch {
     var usesFiles: Bool { installation.readsConfiguration }
 
     /// Whether xdg-desktop-portal finds permd's .portal file.
-    var findsBackend: Bool { installation.backendFile != nil }
+    var findsBackend: Bool {
+        installation.backendFile != nil || !usesFiles && PortalSwitch.dropIn.hasBlock && PortalFolder.hasBackend
+    }
 
     var state: State {
         if usesFiles, let file = files.deciding {
@@ -45,18 +48,23 @@ struct PortalSwitch {
 
     /// Returns what was done, a line for each step; empty if permd already was the backend.
     func enable(restarts: Bool) throws(Failure) -> [TerminalText] {
-        guard findsBackend else {
+        let needsFolder = installation.backendFile == nil
+        guard !needsFolder || !usesFiles && installation.backendElsewhere != nil else {
             throw Failure(
                 .no,
                 "permd.portal is missing in \(installation.backendFolders.last ?? ""); install permd; nothing was changed"
             )
         }
-        // One for an earlier version would change which files count.
-        if usesFiles { _ = try PortalSwitch.dropIn.removeBlock() }
-        let (file, lines) = usesFiles ? try files.edit() : (PortalSwitch.dropIn, dropInLines)
+        // One of an earlier version would hide the files.
+        if usesFiles, try PortalSwitch.dropIn.removeBlock() != nil { PortalFolder.remove() }
+        let (file, lines) = usesFiles ? try files.edit() : (PortalSwitch.dropIn, dropInLines(needsFolder))
         let isCurrent = try file.hasBlock(lines)
-        if state.isPermd, !state.isOwn || installation.desktops.isEmpty || isCurrent { return [] }
+        // Links are made again, since other backends may have been installed.
+        if state.isPermd, findsBackend, !state.isOwn || installation.desktops.isEmpty || isCurrent && !needsFolder {
+            return []
+        }
         try requireDesktop()
+        if needsFolder { try folder.make() }
         try file.addBlock(lines)
         guard state.isPermd else {
             let path = state.path ?? "another file"
@@ -68,9 +76,11 @@ struct PortalSwitch {
         return ["wrote \(file.path)"] + PortalSwitch.apply(restarts: restarts)
     }
 
-    private var dropInLines: String {
+    private func dropInLines(_ needsFolder: Bool) -> String {
         let desktops = ([PortalInstallation.backend] + installation.desktops).joined(separator: ":")
+        let folder = PortalFolder.path.replacing("%", with: "%%")
         return "[Service]\nEnvironment=XDG_CURRENT_DESKTOP=\(desktops)"
+            + (needsFolder ? "\nEnvironment=\"XDG_DESKTOP_PORTAL_DIR=\(folder)\"" : "")
     }
 
     /// Returns what was done; empty if there was nothing to undo. Works also after xdg-desktop-portal was removed.
@@ -79,6 +89,7 @@ struct PortalSwitch {
         for file in PortalFiles.changeable.filter(\.hasBlock) + [dropIn] {
             if let step = try file.removeBlock() { done.append(step) }
         }
+        PortalFolder.remove()
         return done.isEmpty ? [] : done + apply(restarts: restarts)
     }
 
