@@ -51,10 +51,10 @@ final class Coordinator {
     private var isFeeding = false
     private var isStopping = false
     private let isContinuing: Bool
-    /// Whether the connection is lost. The broker does nothing more then.
+    /// Whether the connection is lost. The coordinator does nothing more then.
     private(set) var isDetached = false
 
-    /// - Parameter old: The detached broker of the lost connection, whose throttles and IDs are continued.
+    /// - Parameter old: The detached coordinator of the lost connection, whose throttles and IDs are continued.
     init(
         connection: Connection, store: DecisionStore, policy: RuleSet, devices: DeviceCatalog,
         processes: ProcessIdentifier, guardLink: GuardLink, now: @escaping @Sendable () -> EpochSeconds, log: Logger,

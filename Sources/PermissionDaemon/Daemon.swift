@@ -24,7 +24,7 @@ final class Daemon {
     /// What waits until rules and devices are known for the first time; nil afterwards.
     private var awaitingParts: [@LoopActor (Parts) -> Void]? = []
     private var service: BusService?
-    /// The broker of the lost connection, until there is a new service.
+    /// The coordinator of the lost connection, until there is a new service.
     private var lost: Coordinator?
     private let systemBus = SystemBus()
     private var guardLink: GuardLink?

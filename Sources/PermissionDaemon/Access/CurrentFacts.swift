@@ -48,5 +48,5 @@ final class CurrentFacts {
     }
 }
 
-/// What the queue, which the broker calls on the loop, decides by.
+/// What the queue, which the coordinator calls on the loop, decides by.
 extension CurrentFacts: @LoopActor Facts {}

@@ -5,7 +5,7 @@ import PermissionModel
 
 struct DecisionMemory {
     /// The maximum number of `pendingResets` filters: each is compared at every access.
-    static let maximumVoid = 1024
+    static let maximumPendingResets = 1024
     /// The maximum number of apps in `ends`.
     private static let maximumEnds = Limits.decisions
 
@@ -115,7 +115,7 @@ struct DecisionMemory {
 
     /// Revokes decisions whose reset cannot be written. Returns them, or nil if too many resets wait already.
     mutating func revoke(_ filter: DecisionFilter) -> [Decision]? {
-        guard pendingResets.count < DecisionMemory.maximumVoid else { return nil }
+        guard pendingResets.count < DecisionMemory.maximumPendingResets else { return nil }
         defer { pendingResets.insert(filter) }
         return reset(filter)
     }

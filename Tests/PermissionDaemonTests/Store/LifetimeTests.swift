@@ -319,7 +319,7 @@ struct LifetimeTests {
     @Test func moreResetsThanCanBeKept() async throws {
         let store = await opened()
         try await decideAll(store)
-        let others = (0..<DecisionMemory.maximumVoid).map { AppID("exe:/other\($0)")! }
+        let others = (0..<DecisionMemory.maximumPendingResets).map { AppID("exe:/other\($0)")! }
         for other in others {
             let decision = Decision(
                 app: other, permission: .camera, verdict: .deny, duration: .always, decided: 1, by: .permctl)
