@@ -2,26 +2,26 @@
 -- have the rights to end what they see.
 
 -- Global, because the script engine would collect locals when the script has run.
-clients_om = ObjectManager { Interest { type = "client" } }
-marks_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
+hiding_clients_om = ObjectManager { Interest { type = "client" } }
+hiding_marks_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
 
 local function is_trusted (client)
   local access = client.properties["pipewire.access"]
   return access == "unrestricted" or access == "allowed"
 end
 
--- No rights on any of the guards. WirePlumber has several clients; sandboxed clients may have such a metadata, too.
+-- No rights on any of ours. WirePlumber has several clients; sandboxed clients may have such a metadata, too.
 local function hidden ()
   local rights, processes = {}, {}
-  for marks in marks_om:iterate () do
+  for marks in hiding_marks_om:iterate () do
     local id = tonumber (marks["global-properties"]["client.id"])
-    local owner = id and clients_om:lookup { Constraint { "bound-id", "=", id, type = "gobject" } }
+    local owner = id and hiding_clients_om:lookup { Constraint { "bound-id", "=", id, type = "gobject" } }
     if owner and is_trusted (owner) then
       rights[marks["bound-id"]] = "-"
       processes[owner.properties["pipewire.sec.pid"] or ""] = true
     end
   end
-  for client in clients_om:iterate () do
+  for client in hiding_clients_om:iterate () do
     local is_owner = processes[client.properties["pipewire.sec.pid"] or ""]
     if is_trusted (client) and (is_owner or client.properties["application.name"] == "permd-pipewire") then
       rights[client["bound-id"]] = "-"
@@ -37,22 +37,22 @@ local function hide (rights, client)
   end
 end
 
--- A client or metadata that was added may be a guard itself.
-local function hide_if_guard (object, rights)
+-- A client or metadata that was added may be one of ours.
+local function hide_if_ours (object, rights)
   if rights[object["bound-id"]] then
-    for client in clients_om:iterate () do
+    for client in hiding_clients_om:iterate () do
       hide (rights, client)
     end
   end
 end
 
-clients_om:connect ("object-added", function (_, client)
+hiding_clients_om:connect ("object-added", function (_, client)
   local rights = hidden ()
   hide (rights, client)
-  hide_if_guard (client, rights)
+  hide_if_ours (client, rights)
 end)
-marks_om:connect ("object-added", function (_, marks)
-  hide_if_guard (marks, hidden ())
+hiding_marks_om:connect ("object-added", function (_, marks)
+  hide_if_ours (marks, hidden ())
 end)
-clients_om:activate ()
-marks_om:activate ()
+hiding_clients_om:activate ()
+hiding_marks_om:activate ()
