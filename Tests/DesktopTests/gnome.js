@@ -14,7 +14,7 @@
         prompt: () => Main.layoutManager.modalDialogGroup.get_children()
             .find(child => child.visible && child.dialogLayout?._dialog?.has_style_class_name('permd-prompt')),
 
-        isAwake: () => permdTest.prompt()?._guard.isAwake ?? false,
+        isAwake: () => permdTest.prompt()?._inputDelay.isAwake ?? false,
 
         texts: () => permdTest.prompt()
             ? walk(permdTest.prompt()).filter(actor => actor.mapped && actor.text).map(actor => plain(actor.text)) : [],
