@@ -1,4 +1,4 @@
-// The limits of requests and prompts, with their reasons, and the settings of an administrator. A limit of one component
+// The limits of requests and prompts, with their reasons, and an administrator's configuration. A limit of one component
 // stands there.
 
 /// The limits that are fixed.
@@ -50,7 +50,7 @@ package enum YesNo: String, Sendable, Hashable, CaseIterable {
     case yes, no
 }
 
-/// The settings in `permd.conf`, with their defaults; see permd.conf(5).
+/// The configuration in `permd.conf`, with their defaults; see permd.conf(5).
 package struct Configuration: Sendable, Hashable {
     /// `AgentWaitSec`: seconds to wait for an agent when a prompt is due and there is none. An agent that the bus
     /// starts needs less.

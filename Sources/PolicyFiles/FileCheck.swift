@@ -1,4 +1,4 @@
-// Checks files of rules and settings as permd reads them, without permd.
+// Checks files of rules and configurations as permd reads them, without permd.
 
 import Glibc
 import PermissionModel
@@ -40,7 +40,7 @@ package enum FileCheck {
             + below.filter(RuleFolders.isDropIn).flatMap { self.path($0) }
     }
 
-    /// Rules if its first section is one, settings of permd-guard if that is theirs, else settings of permd.
+    /// Rules if its first section is one, a configuration of permd-guard if that is theirs, else one of permd.
     private static func file(_ path: String, root: String) -> CheckedFile {
         var result = CheckedFile(path: path)
         do throws(FileProblem) {

@@ -1,4 +1,4 @@
-// The settings of permd-guard: guard.conf and its drop-in files, in the folders of permd.conf.
+// The configuration of permd-guard: guard.conf and its drop-in files, in the folders of permd.conf.
 
 import System
 

@@ -17,7 +17,7 @@ package struct FolderListing: Sendable {
 package struct ListedFiles {
     /// The files that apply, in order.
     package var rules: [String] = []
-    /// The file of settings in the highest folder that has one, then the drop-ins.
+    /// The configuration file in the highest folder that has one, then the drop-ins.
     package var configuration: [String] = []
     package var unreadable: [(folder: String, failure: RegularFile.Failure)] = []
     /// All existing files, including those that are replaced.
@@ -31,12 +31,12 @@ package struct RuleFolders: Sendable {
     /// Highest priority first.
     private let bases: [String]
 
-    /// The name of the file of settings. That of its folder of drop-in files has `.d` at the end.
+    /// The name of the configuration file. That of its folder of drop-in files has `.d` at the end.
     private let configuration: String
 
     /// - Parameters:
     ///   - root: The folder that takes the place of `/`.
-    ///   - settings: The name of the file of settings.
+    ///   - configuration: The name of the configuration file.
     package init(root: String, configuration: String = "permd.conf") {
         self.configuration = configuration
         let prefix = root == "/" ? "" : root

@@ -1,4 +1,4 @@
-// What the files say: rules, settings and errors. Of a file with an error, what its last valid version restricted or set
+// What the files say: rules, configuration and errors. Of a file with an error, what its last valid version restricted or set
 // stays.
 
 package import PermissionModel
@@ -49,7 +49,7 @@ package struct RuleReading {
         }
         for path in files.configuration {
             let before = configuration
-            // All settings of an earlier version: the defaults may allow more.
+            // All of an earlier version: the defaults may allow more.
             let found = read(path, "what it set before stays") {
                 (text) throws(FileProblem) in try Configuration.read(text, over: before)
             }

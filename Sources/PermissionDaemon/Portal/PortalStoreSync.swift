@@ -134,10 +134,10 @@ final class PortalStoreSync {
 
     private func read() {
         guard let owner else { return }
-        for (item, place) in PortalKinds.decided {
+        for (item, entry) in PortalKinds.decided {
             let lookup = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
-                member: "Lookup", [.string(place.table), .string(place.id)])
+                member: "Lookup", [.string(entry.table), .string(entry.id)])
             connection.call(lookup) { [weak self] result in
                 switch result {
                 case .success(let message): self?.found(message.body.first, of: item, owner)
@@ -184,7 +184,7 @@ final class PortalStoreSync {
     }
 
     private func takeBack(_ key: PortalKey) {
-        guard let place = PortalKinds.entry(of: key.item) else { return }
+        guard let entry = PortalKinds.entry(of: key.item) else { return }
         name.find(starts: true) { [weak self] owner in
             guard let owner else {
                 self?.deletionEnded(
@@ -193,7 +193,7 @@ final class PortalStoreSync {
             }
             let order = Message.call(
                 destination: owner, path: BusNames.portalStorePath, interface: BusNames.portalStore,
-                member: "DeletePermission", [.string(place.table), .string(place.id), .string(key.appID)])
+                member: "DeletePermission", [.string(entry.table), .string(entry.id), .string(key.appID)])
             self?.connection.call(order) { [weak self] in self?.deletionEnded(key, $0) }
         }
     }

@@ -1,4 +1,4 @@
-// The administrator's current rules and settings, updated when files change. The worker reads the files.
+// The administrator's current rules and configuration, updated when files change. The worker reads the files.
 
 import DBus
 import Glibc
@@ -20,7 +20,7 @@ final class RuleSet {
     var onValidTexts: Saving? {
         didSet { saveValidTexts() }
     }
-    /// Called when rules, settings or errors have changed.
+    /// Called when rules, configuration or errors have changed.
     var onChange: (@LoopActor () -> Void)?
 
     /// Milliseconds until files are retried that could not be read or watched, for example for lack of descriptors.

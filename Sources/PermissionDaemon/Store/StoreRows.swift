@@ -36,7 +36,7 @@ enum DismissalRows {
     }
 }
 
-/// The last valid texts of rule and settings files.
+/// The last valid texts of files of rules and of the configuration.
 enum RuleFileRows {
     static func all(_ database: Database) throws(DatabaseError) -> [(path: String, text: String)] {
         try database.rows("SELECT path, text FROM rule_file") { ($0.text(0), $0.text(1)) }

@@ -39,7 +39,7 @@ extension DecisionStore {
 
     // MARK: Rule files
 
-    /// Reads the last valid texts of rule and settings files; none, if that fails.
+    /// Reads the last valid texts of files of rules and of the configuration; none, if that fails.
     func readRuleFiles(then: @escaping @LoopActor ([(path: String, text: String)]) -> Void) {
         queue.add(RuleFileRows.all) { then((try? $0.get()) ?? []) }
     }
