@@ -14,7 +14,7 @@ struct RowChecksum {
             switch field {
             case .null: sum.nulls += 1
             case .integer(let number): sum.add(number)
-            case .text(let text): sum.add(text.utf8)
+            case .text(var text): text.withUTF8 { sum.add($0) }
             }
         }
         return sum.value
@@ -36,9 +36,9 @@ struct RowChecksum {
     private var value: Int64 { Int64(bitPattern: hash.value) }
 
     private mutating func begin(_ type: UInt8) {
-        for _ in 0..<nulls { hash.add(CollectionOfOne(0)) }
+        for _ in 0..<nulls { hash.add(0 as UInt8) }
         nulls = 0
-        hash.add(CollectionOfOne(type))
+        hash.add(type)
     }
 
     private mutating func add(_ number: Int64) {
@@ -46,23 +46,21 @@ struct RowChecksum {
         hash.add(UInt64(bitPattern: number))
     }
 
-    private mutating func add(_ text: some Collection<UInt8>) {
+    private mutating func add(_ text: UnsafeBufferPointer<UInt8>) {
         begin(2)
         hash.add(UInt64(text.count))
-        hash.add(text)
+        for byte in text { hash.add(byte) }
     }
 }
 
 /// The 64-bit FNV-1a hash (RFC 9923).
-struct FNV1a {
+private struct FNV1a {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
-    mutating func add(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-    }
+    mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
 
     /// Adds eight bytes, the lowest first.
     mutating func add(_ number: UInt64) {
-        for place in 0..<UInt64(8) { add(CollectionOfOne(UInt8(truncatingIfNeeded: number >> (place * 8)))) }
+        for place in 0..<UInt64(8) { add(UInt8(truncatingIfNeeded: number >> (place * 8))) }
     }
 }
