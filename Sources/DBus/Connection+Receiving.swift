@@ -76,13 +76,13 @@ extension Connection {
         if message.readBody(of: raw, within: budget) == nil { deliver(message) }
     }
 
-    /// Holds a call until its caller's turn. With it, all descriptors that were sent would be held, so a call with
+    /// Keeps a call until its caller's turn. With it, all descriptors that were sent would be kept, so a call with
     /// descriptors is decoded at once and has little content besides.
     func receiveCall(_ header: Message, _ raw: OpaquePointer) {
         var call = header
         let hasDescriptors = dbus_message_contains_unix_fds(raw) != 0
         switch call.path == nil
-            ? .tooLarge : hasDescriptors ? call.readBody(of: raw, within: .descriptors) : call.hold(raw)
+            ? .tooLarge : hasDescriptors ? call.readBody(of: raw, within: .descriptors) : call.keepBody(of: raw)
         {
         case nil: schedule(call)
         case .malformed: refuseDescriptors(of: call)

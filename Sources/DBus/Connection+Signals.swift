@@ -81,10 +81,10 @@ extension Connection {
         let entry = NameOwner()
         entry.listeners = 1
         owners[name] = entry
-        entry.token = onOwnerChange(of: name) { entry.become($0) }
+        entry.token = onOwnerChange(of: name) { entry.apply($0) }
         // The bus sends the reply and the signals in the order of the ownership changes.
         call(.busCall("GetNameOwner", [.string(name)])) { result in
-            if case .success(let message) = result { entry.become(message.body.first?.stringValue) }
+            if case .success(let message) = result { entry.apply(message.body.first?.stringValue) }
         }
         return entry
     }

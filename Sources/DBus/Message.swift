@@ -23,7 +23,7 @@ public struct Message: Sendable {
     /// The approximate size in bytes of a received message's body: its strings, plus a fixed cost per value.
     public internal(set) var contentSize = 0
     /// The body of a call that is not decoded yet; `body` is empty until then.
-    var held: HeldBody?
+    var encodedBody: EncodedBody?
 
     init(kind: Kind) { self.kind = kind }
 

@@ -67,8 +67,8 @@ struct DecodingBudget {
         DecodingBudget(bounding: perDescriptor + 16 << 10, takesDescriptors: true)
     }
 
-    /// For a call that is held, but not decoded.
-    static var held: DecodingBudget { DecodingBudget(bounding: strangers, takesDescriptors: false) }
+    /// For a call whose body is kept, but not decoded.
+    static var encodedBody: DecodingBudget { DecodingBudget(bounding: strangers, takesDescriptors: false) }
 
     var spent: Int { total - left }
 
@@ -81,7 +81,7 @@ struct DecodingBudget {
 /// The body of a received call until it is decoded. It is a copy, because libdbus pauses reading while too much of what
 /// it received has not been released.
 // SAFETY: nothing changes the copy, and only the loop reads it.
-final class HeldBody: @unchecked Sendable {
+final class EncodedBody: @unchecked Sendable {
     let raw: OpaquePointer
 
     init?(copying message: OpaquePointer) {
@@ -126,23 +126,23 @@ extension Message {
         }
     }
 
-    /// Holds the body of a call without decoding it.
-    mutating func hold(_ raw: OpaquePointer) -> DecodingError? {
+    /// Keeps the body of a call without decoding it.
+    mutating func keepBody(of raw: OpaquePointer) -> DecodingError? {
         var iterator = DBusMessageIter()
         guard dbus_message_iter_init(raw, &iterator) != 0 else { return nil }
-        var budget = DecodingBudget.held
+        var budget = DecodingBudget.encodedBody
         do throws(DecodingError) { try Message.measure(&iterator, &budget) } catch { return error }
         contentSize = budget.spent
-        held = HeldBody(copying: raw)
-        return held == nil ? .tooLarge : nil
+        encodedBody = EncodedBody(copying: raw)
+        return encodedBody == nil ? .tooLarge : nil
     }
 
-    /// Decodes the body of a call that is held, and releases it.
+    /// Decodes the body of a call that was kept, and releases it.
     ///
     /// - Parameter options: The keys of an `a{sv}` that are wanted; nil for all.
     mutating func decode(options: Set<String>? = nil) -> DecodingError? {
-        guard let body = held else { return nil }
-        held = nil
+        guard let body = encodedBody else { return nil }
+        encodedBody = nil
         return withExtendedLifetime(body) { readBody(of: body.raw, within: .arguments(options)) }
     }
 

@@ -41,7 +41,7 @@ final class NameOwner {
     var listeners = 0
     var token: Subscription?
 
-    func become(_ new: String?) {
+    func apply(_ new: String?) {
         if callsUnderWay > 0, let owner, owner != new {
             former.append(owner)
             if former.count > NameOwner.maximumFormer { former.removeFirst() }

@@ -147,12 +147,12 @@ package final class Udev: DeviceSource {
             guard let device = OpaquePointer(bitPattern: seen.device),
                 let context = UnsafeMutableRawPointer(bitPattern: seen.context)
             else { return }
-            Unmanaged<Udev>.fromOpaque(context).takeUnretainedValue().take(device)
+            Unmanaged<Udev>.fromOpaque(context).takeUnretainedValue().add(device)
         }
         return 0
     }
 
-    private func take(_ device: OpaquePointer) {
+    private func add(_ device: OpaquePointer) {
         guard let subsystem = Udev.text({ sd_device_get_subsystem(device, $0) }),
             let syspath = Udev.text({ sd_device_get_syspath(device, $0) })
         else { return }

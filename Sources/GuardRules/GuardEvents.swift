@@ -59,7 +59,7 @@ package enum GuardEvent: Sendable, Hashable {
     case signalled(pid: Int32, thread: Int32?, interruptsCalls: Bool)
     case exited(ProcessImage)
     case registered(user: UInt32)
-    case left(user: UInt32)
+    case departed(user: UInt32)
     /// The user's permd has the question.
     case received(user: UInt32, AskID)
     case answered(user: UInt32, AskID, GuardAnswer)

@@ -74,7 +74,7 @@ package struct GuardTable {
         case .signalled(let pid, let thread, let interrupts): signalled(pid, thread, interrupts)
         case .exited(let program): drop(program)
         case .registered(let user): registered(user)
-        case .left(let user): left(user)
+        case .departed(let user): departed(user)
         case .received(let user, let id): received(user, id)
         case .answered(let user, let id, let answer): answered(user, id, answer)
         case .recheck(let user, let permission): recheck(user, permission)
@@ -351,7 +351,7 @@ package struct GuardTable {
         recheck(user, nil)
     }
 
-    private mutating func left(_ user: UInt32) {
+    private mutating func departed(_ user: UInt32) {
         guard present.remove(user) != nil else { return }
         awaitNoReceipts(user)
         for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user {

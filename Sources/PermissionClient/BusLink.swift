@@ -13,14 +13,10 @@ package final class BusLink {
 
     private static var links: [Kind: BusLink] = [:]
 
-    private let bus: PermissionBus
     /// Whether the owner of org.permd is identified before its signals count and before it is called. A sandboxed app
     /// cannot identify it.
     private let identifiesDaemon: Bool
-    private var connection: Connection?
-    /// Those who wait for the connection that is being opened.
-    private var waiting: [@LoopActor (Result<Connection, ClientError>) -> Void] = []
-    private var backoff = Backoff(longest: 10_000)
+    private let link: ReconnectingBus
     /// Whether the connection was lost and not opened again yet. The listeners are notified of the loss.
     private var isLost = false
     private var isClosed = false
@@ -45,26 +41,23 @@ package final class BusLink {
     }
 
     package init(_ bus: PermissionBus, identifiesDaemon: Bool = false) {
-        self.bus = bus
         self.identifiesDaemon = identifiesDaemon
+        link = ReconnectingBus(bus.address, backoff: Backoff(longest: 10_000))
+        // Without listeners, the next call connects.
+        link.reconnects = { [weak self] in self.map { $0.isLost && !$0.listeners.isEmpty } ?? false }
+        link.follow(opens: false) { [weak self] in self?.handle($0) }
     }
 
     /// The open connection; nil while there is none.
-    package var opened: Connection? { connection.flatMap { $0.isConnected ? $0 : nil } }
+    package var opened: Connection? { link.connection.flatMap { $0.isConnected ? $0 : nil } }
 
     /// Passes the connection: at once if it is open, otherwise when it has been opened, which all wait for together. If
     /// it was lost before, the listeners are notified.
     func open(then body: @escaping @LoopActor (Result<Connection, ClientError>) -> Void) {
         if isClosed { return body(.failure(BusLink.closed)) }
-        if let opened { return body(.success(opened)) }
-        // If it is lost, its handler may not have been called yet.
-        if let connection { lost(connection) }
-        waiting.append(body)
-        guard waiting.count == 1 else { return }
-        Connection.open(bus.address) { [self] result in
-            guard !isClosed else { return (try? result.get())?.close() ?? () }
-            if case .success(let opened) = result { use(opened) }
-            endWait(result.mapError(ClientError.init))
+        // The completion keeps this object until then.
+        link.open { [self] result in
+            body(isClosed ? .failure(BusLink.closed) : result.mapError(ClientError.init))
         }
     }
 
@@ -76,22 +69,23 @@ package final class BusLink {
         return try result.get()
     }
 
-    private func use(_ opened: Connection) {
-        connection = opened
-        backoff.reset()
-        opened.onDisconnect { [weak self] in self?.lost(opened) }
-        watchDaemon(opened)
-        onConnect?(opened)
-        guard isLost else { return }
-        isLost = false
-        // In a later turn of the loop, after the notification of the loss.
-        Loop.shared.later { [weak self] in self?.notify(true) }
-    }
-
-    private func endWait(_ result: Result<Connection, ClientError>) {
-        let bodies = waiting
-        waiting = []
-        for body in bodies { body(result) }
+    private func handle(_ event: ReconnectingBus.Event) {
+        switch event {
+        case .opened(let connection):
+            watchDaemon(connection)
+            onConnect?(connection)
+            guard isLost else { return }
+            isLost = false
+            // In a later turn of the loop, after the notification of the loss.
+            Loop.shared.later { [weak self] in self?.notify(true) }
+        case .lost:
+            owner = nil
+            identified = nil
+            isLost = true
+            // In a later turn of the loop, because this may be called within `open`.
+            Loop.shared.later { [weak self] in self?.notify(false) }
+        case .failed: break
+        }
     }
 
     private static let closed = ClientError(
@@ -120,9 +114,7 @@ package final class BusLink {
     func close() {
         isClosed = true
         listeners = [:]
-        connection?.close()
-        connection = nil
-        endWait(.failure(BusLink.closed))
+        link.close()
     }
 
     private func watchDaemon(_ connection: Connection) {
@@ -143,28 +135,6 @@ package final class BusLink {
 
     private func notify(_ isThere: Bool) {
         for (_, listener) in listeners.sorted(by: { $0.key < $1.key }) { listener(isThere) }
-    }
-
-    private func lost(_ gone: Connection) {
-        guard connection === gone else { return }
-        connection = nil
-        owner = nil
-        identified = nil
-        isLost = true
-        // In a later turn of the loop, because this may be called within `open`.
-        Loop.shared.later { [weak self] in
-            self?.notify(false)
-            self?.retry()
-        }
-    }
-
-    /// Reconnects only while there are listeners.
-    private func retry() {
-        guard isLost, !isClosed, !listeners.isEmpty else { return }
-        Loop.shared.after(milliseconds: backoff.next()) { [weak self] in
-            guard let self, isLost else { return }
-            open { [weak self] result in if case .failure = result { self?.retry() } }
-        }
     }
 
     /// Calls `body` when the daemon appears (true) and disappears (false), until the subscription is cancelled.

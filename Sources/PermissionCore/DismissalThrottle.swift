@@ -102,7 +102,7 @@ struct DismissalThrottle {
     }
 
     /// A person answered a prompt of the app.
-    mutating func noticed(_ app: AppID) { unanswered[app] = nil }
+    mutating func seen(_ app: AppID) { unanswered[app] = nil }
 
     /// Ends the row of dismissals after an answer. Returns the record to store, or nil if there was none.
     mutating func answered(_ app: AppID, _ item: PromptItem, at now: EpochSeconds) -> DismissalRecord? {
@@ -112,7 +112,7 @@ struct DismissalThrottle {
 
     /// Forgets the matching records; nil matches all.
     mutating func lift(app: AppID?, item: PromptItem?) {
-        if let app { noticed(app) } else { unanswered = [:] }
+        if let app { seen(app) } else { unanswered = [:] }
         records = records.filter { key, _ in
             !((app == nil || key.app == app) && (item == nil || key.item == item))
         }

@@ -36,8 +36,8 @@ package protocol PortalJudge {
 package enum PortalEffect: Sendable, Hashable {
     /// Delete the entry, then call ``PortalSyncRule/deletionEnded(_:isGone:at:by:)``.
     case takeBack(PortalKey)
-    /// Another program wrote the entry: make it a decision, then call `adopted(_:)` if that succeeds.
-    case adopt(PortalKey, Verdict)
+    /// Another program wrote the entry: make it a decision, then call `decided(_:)` if that succeeds.
+    case decide(PortalKey, Verdict)
     /// Another program deleted the entry: forget the decision.
     case forget(PortalKey)
     /// The portals' store has no answer of permd left: delete the row that records it.
@@ -72,7 +72,7 @@ package struct PortalSyncRule {
     private var unclearUntil: Int64 = 0
     private var deleting: Set<PortalKey> = []
     /// Entries that are being written as decisions, or could not be: the latter are left alone until all are read again.
-    private var adopting: Set<PortalKey> = []
+    private var deciding: Set<PortalKey> = []
 
     /// - Parameter given: the answers given by earlier runs.
     package init(given: [PortalKey: Verdict]) { self.given = given }
@@ -134,7 +134,7 @@ package struct PortalSyncRule {
     /// The portals' store is no longer available, or is read again.
     package mutating func lost() {
         stored = [:]
-        adopting = []
+        deciding = []
     }
 
     /// Decisions or rules have changed.
@@ -142,7 +142,7 @@ package struct PortalSyncRule {
         takenBack = takenBack.filter { $0.value.until > uptime }
         let all = Set(stored.keys).union(given.keys.map(\.item)).flatMap { entries(of: $0) }
         return all.sorted { $0.key < $1.key }.flatMap { key, verdict -> [PortalEffect] in
-            guard !key.isOfPortal, !adopting.contains(key), !judge.agrees(verdict, for: key) else {
+            guard !key.isOfPortal, !deciding.contains(key), !judge.agrees(verdict, for: key) else {
                 return []
             }
             return takeBack(key, verdict, uptime)
@@ -161,8 +161,8 @@ package struct PortalSyncRule {
 
     /// An entry has become a decision, or a later decision has replaced it.
     @discardableResult
-    package mutating func adopted(_ key: PortalKey) -> [PortalEffect] {
-        adopting.remove(key)
+    package mutating func decided(_ key: PortalKey) -> [PortalEffect] {
+        deciding.remove(key)
         // The entry was deleted before the decision was written.
         guard let entries = stored[key.item], entries[key] == nil, given[key] == nil else { return [] }
         return [.forget(key)]
@@ -178,7 +178,7 @@ package struct PortalSyncRule {
         if key.isOfPortal { return [] }
         if let back = takenBack[key], back.verdict == verdict, back.until > uptime { return [] }
         if unclearUntil > uptime { return takeBack(key, verdict, uptime) }
-        var effects = adopt(key, verdict)
+        var effects = decide(key, verdict)
         if given.removeValue(forKey: key) != nil { effects.append(.dropRow(key)) }
         return effects
     }
@@ -194,11 +194,11 @@ package struct PortalSyncRule {
         echoes.contains { $0.key == key && $0.deadline > uptime }
     }
 
-    private mutating func adopt(_ key: PortalKey, _ verdict: Verdict) -> [PortalEffect] {
+    private mutating func decide(_ key: PortalKey, _ verdict: Verdict) -> [PortalEffect] {
         // Programs that share the empty ID cannot be told apart. Their entry is only reviewed, like a stale one.
         guard !key.appID.isEmpty, !key.isOfPortal else { return [] }
-        adopting.insert(key)
-        return [.adopt(key, verdict)]
+        deciding.insert(key)
+        return [.decide(key, verdict)]
     }
 
     private mutating func takeBack(_ key: PortalKey, _ verdict: Verdict, _ uptime: Int64) -> [PortalEffect] {

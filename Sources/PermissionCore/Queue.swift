@@ -27,7 +27,7 @@ package struct Queue {
     /// Handles one event. The returned effects are to be carried out in order.
     package mutating func handle(_ event: QueueEvent, at now: Instant, in facts: some Facts) -> [QueueEffect] {
         if isShutDown { return refuseAfterShutdown(event) }
-        take(event, now, facts)
+        apply(event, now, facts)
         if !isShutDown { advance(now, facts) }
         let length = count
         if mustRenumber || length != reportedLength { updatePrompt() }
@@ -66,7 +66,7 @@ package struct Queue {
 
     // MARK: Events
 
-    private mutating func take(_ event: QueueEvent, _ now: Instant, _ facts: some Facts) {
+    private mutating func apply(_ event: QueueEvent, _ now: Instant, _ facts: some Facts) {
         switch event {
         case .requested(let request): arrive(request, now, facts)
         case .closed(let id): closed(id, now, facts)

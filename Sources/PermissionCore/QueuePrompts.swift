@@ -107,7 +107,7 @@ extension Queue {
         switch answer {
         case .dismissed:
             roster.succeeded(agent)
-            dismissals.noticed(request.app)
+            dismissals.seen(request.app)
             takePromptAway()
             // A person is present: the remaining questions become a new prompt, which any agent may show.
             update(at: 0) { $0.tried = [] }
@@ -118,7 +118,7 @@ extension Queue {
                 return failed(agent, "its answer holds until a time that is over")
             }
             roster.succeeded(agent)
-            dismissals.noticed(request.app)
+            dismissals.seen(request.app)
             effects.append(.stopTimer(.prompt(prompt)))
             decided(asked, request, now, facts)
         }

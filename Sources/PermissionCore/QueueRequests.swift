@@ -11,14 +11,14 @@ extension Queue {
             effects += [.accept(request), .respond(request, reply(to: request, .answered, facts))]
             return recordSettled(request, now, facts)
         }
-        leaveOutPaused(&request, now, facts)
+        excludePaused(&request, now, facts)
         let isAnswered = request.open(in: facts).isEmpty
         if !isAnswered, let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) {
             return effects.append(.refuse(request, refusal))
         }
         effects.append(.accept(request))
         let ended = endReservation(of: request.caller.connection)
-        request.reservationLeft = ended?.reservation.left(at: now.uptime)
+        request.remainingReservation = ended?.reservation.remaining(at: now.uptime)
         if isAnswered {
             // It never waits and counts towards no limit.
             answer(request, at: ended?.index ?? slots.endIndex, settledReply(to: request, now, facts), now)
@@ -68,7 +68,7 @@ extension Queue {
         return nil
     }
 
-    private mutating func leaveOutPaused(_ request: inout Request, _ now: Instant, _ facts: some Facts) {
+    private mutating func excludePaused(_ request: inout Request, _ now: Instant, _ facts: some Facts) {
         var rows: [HistoryRow] = []
         for item in request.open(in: facts)
         where dismissals.pauseEnd(request.app, item, at: now.epoch) != nil {
@@ -211,7 +211,7 @@ extension Queue {
         guard request.reservation > 0 else { return 0 }
         let wanted = Int64(min(request.reservation, Limits.maximumReservation)) * 1000
         let milliseconds: Int64
-        if let left = request.reservationLeft {
+        if let left = request.remainingReservation {
             // The same reservation continues, regardless of how many requests use it.
             milliseconds = min(left, wanted)
         } else {

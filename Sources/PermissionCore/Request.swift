@@ -85,7 +85,7 @@ package struct Request {
     /// Whether an answer is being written.
     var isSettling = false
     /// Milliseconds left of the reservation whose place this request took.
-    var reservationLeft: Int64?
+    var remainingReservation: Int64?
 
     package init(
         id: RequestID, path: String, caller: Caller, items: [PromptItem], arrived: EpochSeconds,

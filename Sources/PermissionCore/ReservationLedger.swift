@@ -23,5 +23,5 @@ struct Reservation {
     let remaining: Int64
     let since: Int64
 
-    func left(at uptime: Int64) -> Int64 { max(0, remaining - (uptime - since)) }
+    func remaining(at uptime: Int64) -> Int64 { max(0, remaining - (uptime - since)) }
 }

@@ -141,7 +141,7 @@ package struct UseTracker: Sendable {
     }
 
     /// The enforcement point has left the bus: everything that it reported ends.
-    package mutating func left(_ connection: String, at now: EpochSeconds) -> [UseChange] {
+    package mutating func departed(_ connection: String, at now: EpochSeconds) -> [UseChange] {
         guard let permissions = points.removeValue(forKey: connection) else { return [] }
         var changes: [UseChange] = []
         for use in uses {
@@ -154,7 +154,7 @@ package struct UseTracker: Sendable {
 
     /// The connection to the bus is lost, and all enforcement points with it.
     package mutating func allLeft(at now: EpochSeconds) -> [UseChange] {
-        points.keys.sorted().flatMap { left($0, at: now) }
+        points.keys.sorted().flatMap { departed($0, at: now) }
     }
 
     private mutating func reconcileServers(_ permissions: Set<Permission>, _ now: EpochSeconds) -> [UseChange] {

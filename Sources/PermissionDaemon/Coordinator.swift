@@ -104,7 +104,7 @@ final class Coordinator {
     ///
     /// - Parameter stored: What earlier runs have left.
     func start(_ stored: StoredState = StoredState()) {
-        identifier.onLeft = { [weak self] in self?.left($0) }
+        identifier.onDeparture = { [weak self] in self?.departed($0) }
         devices.onChange = { [weak self] in self?.devicesChanged($0) }
         usage.onChange = { [weak self] in self?.usesChanged($0) }
         usage.devicesChanged()
@@ -218,18 +218,18 @@ final class Coordinator {
 
     // MARK: Other events
 
-    private func left(_ caller: Caller) {
+    private func departed(_ caller: Caller) {
         let name = caller.connection
         feed(.callerLeft(name))
         feed(.agentLeft(connection: name))
-        statuses.left(name)
-        portal.left(name)
-        portalSync.left(name)
-        settingsInterface.subscribers.left(name)
-        devicesInterface.subscribers.left(name)
-        enforcement.subscribers.left(name)
-        usageInterface.subscribers.left(name)
-        enforcement.endUses(of: caller) { _ in usage.left(name) }
+        statuses.departed(name)
+        portal.departed(name)
+        portalSync.departed(name)
+        settingsInterface.subscribers.departed(name)
+        devicesInterface.subscribers.departed(name)
+        enforcement.subscribers.departed(name)
+        usageInterface.subscribers.departed(name)
+        enforcement.endUses(of: caller) { _ in usage.departed(name) }
     }
 
     private func devicesChanged(_ changes: [DeviceChange]) {

@@ -25,7 +25,7 @@ extension Coordinator: SettingsCalls, PortalDecisions {
         }
     }
 
-    func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
+    func decide(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void) {
         let item = PromptItem.permission(decision.permission)
         let row = HistoryRow(
             time: decision.decided, request: "", app: decision.app, item: item,
@@ -141,7 +141,7 @@ extension Coordinator: SettingsCalls, PortalDecisions {
         }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: .always, decided: now(), by: .person)
-        settle(decision) { [log] result in
+        decide(decision) { [log] result in
             if case .failure(let error) = result {
                 log.error("An entry of the portals' store could not be saved as a decision: \(error)")
             }

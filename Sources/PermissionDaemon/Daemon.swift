@@ -26,10 +26,10 @@ final class Daemon {
     private var service: BusService?
     /// The coordinator of the lost connection, until there is a new service.
     private var lost: Coordinator?
-    private let systemBus = SystemBus()
+    private let systemBus = ReconnectingBus()
     private var guardLink: GuardLink?
-    private var sessions: LoginSessions?
-    private var seatActivity: SeatActivity?
+    private var logins: LoginSessions?
+    private var seatActivity = SeatActivity(.awaited)
     /// Set from the loss of the connection until there is a new service.
     private var outage: Outage?
     /// Set while another program owns the name.
@@ -193,21 +193,29 @@ final class Daemon {
     /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
     /// wait while nobody is in front of the screen.
     private func followSessions(_ coordinator: Coordinator) {
-        if sessions == nil { sessions = LoginSessions(log: log) { [weak self] in self?.loginsChanged($0) } }
-        if let seatActivity { return coordinator.feed(.seatActivity(seatActivity.isThere)) }
-        let seatActivity = SeatActivity(on: systemBus, log: log)
-        seatActivity.start(
-            onChange: { [weak self] in self?.service?.coordinator.feed(.seatActivity($0)) },
+        coordinator.feed(.seatActivity(seatActivity.isThere))
+        guard logins == nil else { return }
+        let logins = LoginSessions(on: systemBus, log: log)
+        self.logins = logins
+        log.info("\(seatActivity.why)")
+        logins.start(
+            onChange: { [weak self] in self?.loginsChanged($0) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
-        self.seatActivity = seatActivity
     }
 
-    private func loginsChanged(_ logins: [String]) {
-        guard let store = parts?.store else { return }
-        if LoginSessions.haveEnded(store.session.logins, now: logins) {
+    private func loginsChanged(_ view: LoginSessions.View) {
+        let seat = SeatActivity(view)
+        if seat.isThere != seatActivity.isThere {
+            log.info("\(seat.why)")
+            service?.coordinator.feed(.seatActivity(seat.isThere))
+        }
+        seatActivity = seat
+        guard case .sessions(let sessions) = view, let store = parts?.store else { return }
+        let ids = sessions.map(\.id)
+        if UserSession.hasEnded(with: store.session.logins, now: ids) {
             if let service { service.coordinator.sessionEnded() } else { store.endSession() }
         }
-        store.setLogins(logins)
+        store.setLogins(ids)
     }
 
     // MARK: A lost connection

@@ -47,7 +47,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         defer { updating.cancel() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                answer.take(continuation)
+                answer.wait(with: continuation)
                 WindowStage.onGtk { [self] in show(prompt, answer) }
             }
         } onCancel: {
@@ -143,7 +143,7 @@ final class PendingAnswer: Sendable {
 
     var isGiven: Bool { state.withLock { if case .given = $0 { true } else { false } } }
 
-    func take(_ continuation: CheckedContinuation<AgentAnswer, Never>) {
+    func wait(with continuation: CheckedContinuation<AgentAnswer, Never>) {
         let early: AgentAnswer? = state.withLock { state in
             if case .given(let answer) = state { return answer }
             state = .open(continuation)

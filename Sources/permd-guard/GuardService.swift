@@ -206,11 +206,11 @@ final class GuardService {
         defer { isFeeding = false }
         while !inbox.isEmpty {
             let next = inbox.removeFirst()
-            for effect in table.handle(next) { perform(effect) }
+            for effect in table.handle(next) { apply(effect) }
         }
     }
 
-    private func perform(_ effect: GuardEffect) {
+    private func apply(_ effect: GuardEffect) {
         switch effect {
         case .claim(let thread, let pid): claim(thread, pid)
         case .dismiss(let thread, let release): threads.dismiss(thread, GuardKinds.claim(release))

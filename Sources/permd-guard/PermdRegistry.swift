@@ -31,7 +31,7 @@ final class PermdRegistry {
     var state: @LoopActor () -> State = { State() }
     /// Called before a user's first permd is asked.
     var onUser: @LoopActor (UInt32) -> Void = { _ in }
-    private let bus: SystemBus
+    private let bus: ReconnectingBus
     private var server: ObjectServer?
     private var permds: [UInt32: Permd] = [:]
     private var checks = 0
@@ -42,7 +42,7 @@ final class PermdRegistry {
         executable: @escaping @LoopActor (Int32) -> [UInt8]?, feed: @escaping @LoopActor (GuardEvent) -> Void
     ) {
         (self.processes, self.executable, self.log, self.feed) = (processes, executable, log, feed)
-        bus = SystemBus(address)
+        bus = ReconnectingBus(address)
     }
 
     /// Serves on the system bus, and again after a loss of it.
@@ -76,14 +76,14 @@ final class PermdRegistry {
 
     private func lost() {
         server = nil
-        for user in permds.keys { left(user) }
+        for user in permds.keys { departed(user) }
     }
 
-    private func left(_ user: UInt32) {
+    private func departed(_ user: UInt32) {
         guard let permd = permds.removeValue(forKey: user) else { return }
         permd.end.cancel()
         log.info("the permd of user \(user) has left")
-        feed(.left(user: user))
+        feed(.departed(user: user))
     }
 
     private var served: Interface {
@@ -146,7 +146,7 @@ final class PermdRegistry {
         guard permds[user] == nil else {
             throw PermissionError(.limitExceeded, "another permd of user \(user) is registered")
         }
-        let end = connection.whenNameVanishes(name) { [weak self] in self?.left(user) }
+        let end = connection.whenNameVanishes(name) { [weak self] in self?.departed(user) }
         permds[user] = Permd(name: name, end: end)
         log.info("the permd of user \(user) is \(name)")
         onUser(user)

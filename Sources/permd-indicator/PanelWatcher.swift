@@ -47,11 +47,11 @@ final class PanelWatcher {
         let number = reads
         onLoop { [self] in
             let found = await found()
-            if number == reads { become(found) }
+            if number == reads { apply(found) }
         }
     }
 
-    private func become(_ found: State) {
+    private func apply(_ found: State) {
         guard found != state, found != .absent || absence == nil else { return }
         absence?.cancel()
         absence = nil

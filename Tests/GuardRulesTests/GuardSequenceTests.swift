@@ -84,7 +84,7 @@ struct GuardSequenceTests {
                     kernel.received.remove(id)
                 }
                 kernel.present.remove(user)
-                feed(.left(user: user))
+                feed(.departed(user: user))
             case 10: feed(.recheck(user: user, nil))
             case 11:
                 if let timer = kernel.timers.randomElement(using: &random) {

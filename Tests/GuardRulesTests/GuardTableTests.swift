@@ -232,7 +232,7 @@ struct GuardTableTests {
     func withoutPermdTheCallFails() {
         var stage = Stage()
         stage.hold(11)
-        #expect(stage.on(.left(user: user)) == [.startTimer(.permd(user: user))])
+        #expect(stage.on(.departed(user: user)) == [.startTimer(.permd(user: user))])
         #expect(
             stage.on(.timerFired(.permd(user: user))) == [
                 .release(thread: 11, .refused), .followSignals(pid: 10, false),
@@ -245,7 +245,7 @@ struct GuardTableTests {
     func anotherPermdIsAskedAboutEverything() {
         var stage = Stage()
         stage.hold(11)
-        _ = stage.on(.answered(user: user, 1, .granted), .left(user: user))
+        _ = stage.on(.answered(user: user, 1, .granted), .departed(user: user))
         #expect(stage.on(.registered(user: user)) == [ask(2, device: 0, waits: false)])
     }
 

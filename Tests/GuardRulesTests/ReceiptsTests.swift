@@ -100,7 +100,7 @@ struct ReceiptsTests {
     @Test func theNextPermdIsAskedAnew() {
         var (table, _) = table(programs: 2)
         _ = table.handle(.received(user: user, 1))
-        #expect(table.handle(.left(user: user)) == [.stopTimer(timer), .startTimer(.permd(user: user))])
+        #expect(table.handle(.departed(user: user)) == [.stopTimer(timer), .startTimer(.permd(user: user))])
         #expect(table.handle(.registered(user: user)).compactMap(\.asked) == [1, 2])
     }
 }

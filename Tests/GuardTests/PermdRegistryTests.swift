@@ -119,7 +119,7 @@ struct PermdRegistryTests {
         // A connection that did not register answers nothing.
         #expect(await second.errorName("Answer", [.uint64(1), .string("granted")]) == ErrorKind.accessDenied.name)
         first.close()
-        try await stage.events.first("the end of the first") { $0 == .left(user: stage.user) }
+        try await stage.events.first("the end of the first") { $0 == .departed(user: stage.user) }
         try await second.get("Register")
         stage.registry.withdraw(stage.user, 9)
         try await signals.first("the signal") { $0.body == [.uint64(9)] }
@@ -153,7 +153,7 @@ struct PermdRegistryTests {
         let (permd, _) = try stage.client()
         try await permd.get("Register")
         await stage.bus.end()
-        try await stage.events.first("the loss") { $0 == .left(user: stage.user) }
+        try await stage.events.first("the loss") { $0 == .departed(user: stage.user) }
     }
 
     /// Every call is answered, whatever it carries.

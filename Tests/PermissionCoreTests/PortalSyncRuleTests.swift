@@ -47,9 +47,9 @@ struct PortalSyncRuleTests {
         #expect(composed != decomposed)
         #expect(composed > decomposed && !(composed < decomposed))
         var rule = PortalSyncRule(given: [:])
-        #expect(rule.found([composed: .grant], of: .camera, at: 0, by: granted) == [.adopt(composed, .grant)])
+        #expect(rule.found([composed: .grant], of: .camera, at: 0, by: granted) == [.decide(composed, .grant)])
         let effects = rule.found([composed: .grant, decomposed: .grant], of: .camera, at: 5, by: nothing)
-        #expect(effects == [.adopt(decomposed, .grant)])
+        #expect(effects == [.decide(decomposed, .grant)])
     }
 
     @Test func aDenialWithoutAnAnswerIsDeleted() {
@@ -73,21 +73,21 @@ struct PortalSyncRuleTests {
 
     @Test func anEntryOfAnotherProgramBecomesADecision() {
         var rule = rule()
-        #expect(rule.found([camera: .deny], of: .camera, at: 5, by: nothing) == [.adopt(camera, .deny)])
+        #expect(rule.found([camera: .deny], of: .camera, at: 5, by: nothing) == [.decide(camera, .deny)])
         // The entry is not deleted while the decision is being written.
         #expect(rule.review(at: 6, by: nothing) == [])
-        rule.adopted(camera)
+        rule.decided(camera)
         #expect(rule.review(at: 7, by: denied) == [])
     }
 
     @Test func aFailedAdoptionIsRetried() {
         var rule = rule()
-        #expect(rule.found([camera: .deny], of: .camera, at: 5, by: nothing) == [.adopt(camera, .deny)])
+        #expect(rule.found([camera: .deny], of: .camera, at: 5, by: nothing) == [.decide(camera, .deny)])
         // Meanwhile the entry is neither deleted nor forgotten.
         #expect(rule.review(at: 6, by: nothing) == [])
         rule.lost()
-        #expect(rule.found([camera: .deny], of: .camera, at: 7, by: nothing) == [.adopt(camera, .deny)])
-        #expect(rule.adopted(camera) == [])
+        #expect(rule.found([camera: .deny], of: .camera, at: 7, by: nothing) == [.decide(camera, .deny)])
+        #expect(rule.decided(camera) == [])
         rule.lost()
         #expect(rule.found([camera: .deny], of: .camera, at: 8, by: denied) == [])
     }
@@ -99,10 +99,10 @@ struct PortalSyncRuleTests {
         rule.lost()
         #expect(rule.found([:], of: .camera, at: 6, by: nothing) == [])
         // A later entry is handled like any other.
-        #expect(rule.found([camera: .grant], of: .camera, at: 7, by: nothing) == [.adopt(camera, .grant)])
+        #expect(rule.found([camera: .grant], of: .camera, at: 7, by: nothing) == [.decide(camera, .grant)])
         #expect(rule.found([:], of: .camera, at: 8, by: nothing) == [.forget(camera)])
         // The entry was deleted while the decision was being written: the decision is removed too.
-        #expect(rule.adopted(camera) == [.forget(camera)])
+        #expect(rule.decided(camera) == [.forget(camera)])
     }
 
     @Test func anEntryThatOverwritesOurAnswerBecomesADecision() {
@@ -111,7 +111,7 @@ struct PortalSyncRuleTests {
         _ = rule.found([camera: .grant], of: .camera, at: 5, by: granted)
         #expect(
             rule.found([camera: .deny], of: .camera, at: 20_000, by: granted)
-                == [.adopt(camera, .deny), .dropRow(camera)])
+                == [.decide(camera, .deny), .dropRow(camera)])
     }
 
     @Test func aDeletionByAnotherProgramRemovesTheDecision() {
@@ -124,7 +124,7 @@ struct PortalSyncRuleTests {
         rule.answers(camera, .grant, at: 0)
         #expect(
             rule.found([camera: .grant], of: .camera, at: 60_000, by: nothing)
-                == [.adopt(camera, .grant), .dropRow(camera)])
+                == [.decide(camera, .grant), .dropRow(camera)])
     }
 
     @Test func aPortalThatRewritesADeletedEntryMakesNoDecision() {
@@ -151,14 +151,14 @@ struct PortalSyncRuleTests {
         #expect(
             rule.found([camera: .grant, nameless: .grant], of: .camera, at: 0, by: nothing)
                 == [.takeBack(nameless), .takeBack(camera)])
-        #expect(rule.found([other: .deny], of: .location, at: 0, by: nothing) == [.adopt(other, .deny)])
+        #expect(rule.found([other: .deny], of: .location, at: 0, by: nothing) == [.decide(other, .deny)])
     }
 
     @Test func theDenialWinsAtStartup() {
         var rule = PortalSyncRule(given: [:])
         #expect(rule.found([camera: .grant], of: .camera, at: 0, by: denied) == [.takeBack(camera)])
         rule = PortalSyncRule(given: [:])
-        #expect(rule.found([camera: .deny], of: .camera, at: 0, by: granted) == [.adopt(camera, .deny)])
+        #expect(rule.found([camera: .deny], of: .camera, at: 0, by: granted) == [.decide(camera, .deny)])
     }
 
     @Test func rowsOfMissingEntriesAreDroppedAtStartup() {

@@ -96,8 +96,8 @@ struct UseTrackerTests {
     @Test mutating func anEnforcementPointLeaves() throws {
         for app in ["exe:/a", "exe:/a", "exe:/b"] { _ = try report(app) }
         _ = try report("exe:/b", by: ":1.2")
-        #expect(words(tracker.left(":1.1", at: 9)) == ["-1 at 9"])
-        #expect(words(tracker.left(":1.1", at: 9)) == [])
+        #expect(words(tracker.departed(":1.1", at: 9)) == ["-1 at 9"])
+        #expect(words(tracker.departed(":1.1", at: 9)) == [])
         #expect(words(tracker.allLeft(at: 10)) == ["-2 at 10"])
     }
 
@@ -122,7 +122,7 @@ struct UseTrackerTests {
         #expect(end(1) == ["-1 at \(time)"])
         // Further streams of the same app count as well.
         #expect(try report("exe:/a3").changes == [] && isLimited(":1.1"))
-        _ = tracker.left(":1.2", at: 1)
+        _ = tracker.departed(":1.2", at: 1)
         #expect(!isLimited(":1.3"))
         // Open nodes are listed nevertheless.
         #expect(opened(Self.camera, opener("exe:/spy")).count == 1)
@@ -157,7 +157,7 @@ struct UseTrackerTests {
             opened(Self.microphone, opener("exe:/usr/bin/pipewire", isServer: true), opener("exe:/b")) == [
                 "+4 exe:/b microphone device since 90"
             ])
-        #expect(words(tracker.left(":1.1", at: 9)) == ["+5 exe:/usr/bin/pipewire microphone device since 90"])
+        #expect(words(tracker.departed(":1.1", at: 9)) == ["+5 exe:/usr/bin/pipewire microphone device since 90"])
         #expect(Set(tracker.uses.filter(\.isServer).map(\.number)) == [3, 5])
     }
 }

@@ -33,7 +33,7 @@ struct BusServiceTests {
             }
             _ = try await client.call(
                 BusServiceTests.call(open, BusNames.access, "GetStatus", [.strings([])]), timeoutMilliseconds: nil)
-            try await lost.settle(BusServiceTests.decision)
+            try await lost.decide(BusServiceTests.decision)
             // Lists of several slices, which are still in progress when the connection is closed.
             for number in 0..<300 {
                 let decision = Decision(
@@ -166,9 +166,9 @@ struct BusServiceTests {
 }
 
 extension Coordinator {
-    fileprivate func settle(_ decision: Decision) async throws {
+    fileprivate func decide(_ decision: Decision) async throws {
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
+            decide(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
         }
     }
 }

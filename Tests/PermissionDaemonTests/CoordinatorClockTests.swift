@@ -36,7 +36,7 @@ struct CoordinatorClockTests {
             app: caller.app, permission: .camera, verdict: .deny, duration: .until(end), decided: clock.now,
             by: .permctl)
         try await withCheckedThrowingContinuation { (done: CheckedContinuation<Void, any Error>) in
-            coordinator.settle(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
+            coordinator.decide(decision) { done.resume(with: $0.mapError { $0 as any Error }) }
         }
     }
 

@@ -49,7 +49,7 @@ struct DaemonParts {
     func coordinator(_ connection: Connection) -> Coordinator {
         let processes = ProcessIdentifier(worker: Worker())
         let guardLink = GuardLink(
-            bus: SystemBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts,
+            bus: ReconnectingBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts,
             devices: devices, now: now, log: quietLog)
         return Coordinator(
             connection: connection, store: store, policy: policy, devices: devices, processes: processes,

@@ -20,6 +20,9 @@ package final class FakeLogind {
         var isActive: Bool
         var isLocked: Bool
         var seat: String
+        var isClosing = false
+
+        var state: String { isClosing ? "closing" : isActive ? "active" : "online" }
     }
 
     private static let name = "org.freedesktop.login1"
@@ -96,9 +99,10 @@ package final class FakeLogind {
         announce("SessionRemoved", id)
     }
 
-    package func change(_ id: String, isActive: Bool? = nil, isLocked: Bool? = nil) {
+    package func change(_ id: String, isActive: Bool? = nil, isLocked: Bool? = nil, isClosing: Bool? = nil) {
         if let isActive { sessions[id]?.isActive = isActive }
         if let isLocked { sessions[id]?.isLocked = isLocked }
+        if let isClosing { sessions[id]?.isClosing = isClosing }
         connection.send(
             .signal(
                 path: path(id), interface: StandardInterfaces.properties, member: "PropertiesChanged",
@@ -133,9 +137,10 @@ package final class FakeLogind {
             Interface(
                 name: "\(FakeLogind.name).Session", methods: [],
                 properties: [
+                    property("Id", "s", .string(id)),
                     property("User", "(uo)", .structure([.uint32(session.user), .objectPath(FakeLogind.root)])),
                     property("Class", "s", .string(session.kind)),
-                    property("State", "s", .string(session.isActive ? "active" : "online")),
+                    property("State", "s", .string(session.state)),
                     property("Active", "b", .bool(session.isActive)),
                     property(
                         "Seat", "(so)",

@@ -52,7 +52,7 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        let permissions = try objects.take(call, call.arguments[0], call.arguments[1], by: caller)
+        let permissions = try objects.create(call, call.arguments[0], call.arguments[1], by: caller)
         devices.areWanted(permissions)
     }
 

@@ -102,13 +102,13 @@ struct RequestObjects {
         ObjectTree(interfaces: { interfaces(at: $0, for: $1) }, children: { children(of: $0, for: $1) })
     }
 
-    /// Takes the request of a call, whose sender owns the object. Returns what it asks for.
+    /// Creates the request of a call, whose sender owns the object. Returns what it asks for.
     ///
     /// - Parameters:
     ///   - device: The name of the device that an enforcement point has at hand.
     ///   - pidfd: The process that the request ends with, if it is not the owner.
     @discardableResult
-    func take(
+    func create(
         _ call: MethodCall, _ permissions: Value, _ options: Value, by caller: Caller, device: String? = nil,
         endingWith pidfd: UnixFD? = nil
     ) throws(PermissionError) -> [Permission] {

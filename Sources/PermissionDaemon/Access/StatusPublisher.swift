@@ -25,7 +25,7 @@ final class StatusPublisher {
         entries[caller.connection] = Entry(caller: caller, sent: statuses(of: caller))
     }
 
-    func left(_ name: String) { entries[name] = nil }
+    func departed(_ name: String) { entries[name] = nil }
 
     /// Re-evaluates the statuses for the connections of these apps; nil means all apps.
     func refresh(_ apps: Set<AppID>?) {

@@ -27,7 +27,7 @@ final class Subscribers {
         ]
     }
 
-    func left(_ name: String) { names.remove(name) }
+    func departed(_ name: String) { names.remove(name) }
 
     func send(_ member: String, _ body: [Value]) {
         for name in names {

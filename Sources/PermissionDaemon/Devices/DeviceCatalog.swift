@@ -47,7 +47,7 @@ final class DeviceCatalog {
     /// Milliseconds until they are listed again.
     private static let retryTime: Int64 = 10_000
 
-    convenience init(worker: Worker, systemBus: SystemBus, log: Logger) {
+    convenience init(worker: Worker, systemBus: ReconnectingBus, log: Logger) {
         self.init(
             worker: worker, log: log, source: Udev(), kinds: DeviceKinds.all, probe: SystemProbe(),
             geoclue: GeoClueProbe(on: systemBus))

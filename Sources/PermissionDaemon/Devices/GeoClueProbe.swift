@@ -19,11 +19,11 @@ final class GeoClueProbe {
     /// Nil while the service neither runs nor can be activated, or if there is no system bus.
     private(set) var device: Device?
 
-    private let system: SystemBus
+    private let system: ReconnectingBus
     private var ping: PendingCall?
     private var onChange: (@LoopActor () -> Void)?
 
-    init(on system: SystemBus) { self.system = system }
+    init(on system: ReconnectingBus) { self.system = system }
 
     /// Reports each change of ``device``.
     func start(onChange: @escaping @LoopActor () -> Void) {
@@ -36,7 +36,7 @@ final class GeoClueProbe {
                 self?.find()
             case .lost:
                 self?.ping = nil
-                self?.become(nil)
+                self?.publish(nil)
             case .failed: break
             }
         }
@@ -65,9 +65,9 @@ final class GeoClueProbe {
                 guard let self else { return }
                 let isStartable = names?.strings?.contains(GeoClueProbe.service) == true
                 if !isStartable {
-                    become(nil)
+                    publish(nil)
                 } else if device == nil {
-                    become(GeoClueProbe.device(problem: ""))
+                    publish(GeoClueProbe.device(problem: ""))
                 }
             }
         }
@@ -79,7 +79,7 @@ final class GeoClueProbe {
             destination: GeoClueProbe.service, path: "/", interface: StandardInterfaces.peer, member: "Ping", [])
         ping = connection.call(item, timeoutMilliseconds: GeoClueProbe.answerTime) { [weak self] result in
             self?.ping = nil
-            self?.become(GeoClueProbe.device(problem: GeoClueProbe.problem(result)))
+            self?.publish(GeoClueProbe.device(problem: GeoClueProbe.problem(result)))
         }
     }
 
@@ -97,7 +97,7 @@ final class GeoClueProbe {
         Device(permission: .location, id: deviceID, name: "GeoClue location service", problem: problem)
     }
 
-    private func become(_ new: Device?) {
+    private func publish(_ new: Device?) {
         guard new != device else { return }
         device = new
         onChange?()

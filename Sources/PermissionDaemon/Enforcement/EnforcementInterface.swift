@@ -59,7 +59,7 @@ struct EnforcementInterface {
 
     private func requestAccess(_ call: MethodCall, by subject: EnforcementSubject) throws(PermissionError) {
         let device = SafeText.title(try Options(call.arguments[2]).string("device_name") ?? "")
-        try objects.take(
+        try objects.create(
             call, call.arguments[1], call.arguments[2], by: subject.caller, device: device, endingWith: subject.pidfd)
     }
 

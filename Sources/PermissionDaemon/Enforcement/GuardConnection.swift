@@ -13,8 +13,8 @@ final class GuardConnection {
     var onAsked: (@LoopActor ([Value]) -> Void)?
     var onWithdrawn: (@LoopActor ([Value]) -> Void)?
     /// Called when the guard, or the system bus, has gone.
-    var onLeft: (@LoopActor () -> Void)?
-    private let bus: SystemBus
+    var onDeparture: (@LoopActor () -> Void)?
+    private let bus: ReconnectingBus
     private let log: Logger
     private var isFollowing = false
     /// The guard's unique name; nil if none is there.
@@ -29,7 +29,7 @@ final class GuardConnection {
     /// Why the guard does not ask this permd, and what to do.
     private(set) var problem: (text: String, advice: String)?
 
-    init(bus: SystemBus, log: Logger) {
+    init(bus: ReconnectingBus, log: Logger) {
         self.bus = bus
         self.log = log
     }
@@ -71,7 +71,7 @@ final class GuardConnection {
         retry?.cancel()
         backoff.reset()
         (told, cutsCameras, problem) = ([], false, nil)
-        if hadOwner { onLeft?() }
+        if hadOwner { onDeparture?() }
         if new != nil { register() }
     }
 

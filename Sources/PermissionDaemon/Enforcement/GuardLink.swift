@@ -28,7 +28,7 @@ final class GuardLink {
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
     init(
-        bus: SystemBus, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
+        bus: ReconnectingBus, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
         self.maximumAsked = maximumAsked
@@ -40,7 +40,7 @@ final class GuardLink {
         unidentified = BoundedLog(log, "processes that open devices were not identified")
         connection.onAsked = { [weak self] in self?.asked($0) }
         connection.onWithdrawn = { [weak self] in self?.withdrawn($0) }
-        connection.onLeft = { [weak self] in self?.guardLeft() }
+        connection.onDeparture = { [weak self] in self?.guardDeparted() }
     }
 
     // MARK: The session bus
@@ -136,7 +136,7 @@ final class GuardLink {
     }
 
     /// Its end is not an action of the apps that it asked for.
-    private func guardLeft() {
+    private func guardDeparted() {
         asked = [:]
         requests?.feed(.callerLeft(BusNames.guardService))
         onSettled?()

@@ -28,7 +28,7 @@ extension CallerLookup {
 @LoopActor
 final class CallerIdentifier: CallerLookup {
     /// Called when a connection that was identified has left the bus.
-    var onLeft: (@LoopActor (Caller) -> Void)?
+    var onDeparture: (@LoopActor (Caller) -> Void)?
 
     private let connections: ConnectionIdentifier
     private let refusals: BoundedLog
@@ -78,15 +78,15 @@ final class CallerIdentifier: CallerLookup {
     private func ownerChanged(_ message: Message) {
         guard message.body.count == 3, let name = message.body[0].stringValue, name.hasPrefix(":") else { return }
         if message.body[2].stringValue == "" {
-            left(name)
+            departed(name)
         } else if message.body[1].stringValue == "" {
             times.appeared(name)
         }
     }
 
-    private func left(_ name: String) {
+    private func departed(_ name: String) {
         times.vanished(name)
         identified(name, .failure(UnknownProcess(reason: "it has left the bus")))
-        if let caller = known.removeValue(forKey: name) { onLeft?(caller) }
+        if let caller = known.removeValue(forKey: name) { onDeparture?(caller) }
     }
 }

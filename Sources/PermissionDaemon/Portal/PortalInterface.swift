@@ -112,7 +112,7 @@ final class PortalInterface {
     }
 
     /// Closes the dialogs of a portal that has left the bus.
-    func left(_ name: String) {
+    func departed(_ name: String) {
         let asked = requests.queue.requests.filter { ($0.requester as? PortalDialogCall)?.portal == name }.map(\.path)
         let handles = unidentified.filter { $0.value.portal == name }.map(\.key) + asked
         for handle in handles { close(handle) }

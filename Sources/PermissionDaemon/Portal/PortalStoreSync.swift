@@ -102,12 +102,12 @@ final class PortalStoreSync {
     }
 
     /// Re-evaluates all entries after a change of decisions or rules.
-    func review() { perform(rule.review(at: Loop.uptimeMilliseconds(), by: self)) }
+    func review() { apply(rule.review(at: Loop.uptimeMilliseconds(), by: self)) }
 
     /// Reads all entries, for those that could not be saved as decisions. Later decisions replace these.
     func readAgain() {
         for (key, failure) in failures where store.appDecision(failure.app, failure.permission) != failure.decision {
-            perform(rule.adopted(key))
+            apply(rule.decided(key))
         }
         failures = [:]
         review()
@@ -115,7 +115,7 @@ final class PortalStoreSync {
         read()
     }
 
-    func left(_ name: String) {
+    func departed(_ name: String) {
         var isConcerned = false
         for key in nameless.keys where nameless[key]?.removeValue(forKey: name) != nil { isConcerned = true }
         if isConcerned { review() }
@@ -164,17 +164,17 @@ final class PortalStoreSync {
         let time = Loop.uptimeMilliseconds()
         findApps(of: entries.keys) { [weak self] in
             guard let self, self.owner == owner else { return }
-            perform(rule.found(entries, of: item, at: time, by: self))
+            apply(rule.found(entries, of: item, at: time, by: self))
         }
     }
 
     // MARK: Effects
 
-    private func perform(_ effects: [PortalEffect]) {
+    private func apply(_ effects: [PortalEffect]) {
         for effect in effects {
             switch effect {
             case .takeBack(let key): takeBack(key)
-            case .adopt(let key, let verdict): adopt(key, verdict)
+            case .decide(let key, let verdict): decide(key, verdict)
             case .forget(let key):
                 guard let permission = key.item.permission else { continue }
                 for app in apps(of: key.exactID) { decisions?.portalForgot(app, permission) }
@@ -204,10 +204,10 @@ final class PortalStoreSync {
             isGone = false
             log.info("An answer about \(key.item.name) was not deleted from the portals' store: \(error.message)")
         }
-        perform(rule.deletionEnded(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
+        apply(rule.deletionEnded(key, isGone: isGone, at: Loop.uptimeMilliseconds(), by: self))
     }
 
-    private func adopt(_ key: PortalKey, _ verdict: Verdict) {
+    private func decide(_ key: PortalKey, _ verdict: Verdict) {
         let known = apps(of: key.exactID)
         guard let permission = key.item.permission, let app = known.first(where: \.isSandboxed) ?? known.first
         else { return }
@@ -218,7 +218,7 @@ final class PortalStoreSync {
                 failures[key] = (app, permission, store.appDecision(app, permission))
                 return
             }
-            perform(rule.adopted(key))
+            apply(rule.decided(key))
             review()
         }
     }

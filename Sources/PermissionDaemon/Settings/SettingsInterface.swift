@@ -24,7 +24,7 @@ protocol SettingsCalls: AnyObject {
     /// The requests in the queue, in order.
     var waiting: [Request] { get }
     /// Makes a decision and calls `completion` after it is on disk.
-    func settle(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
+    func decide(_ decision: Decision, _ completion: @escaping @LoopActor (Result<Void, PermissionError>) -> Void)
     /// Deletes decisions and lifts pauses; nil means any. `completion` receives the number of deleted decisions, or an
     /// error if the store cannot be written: the reset still takes effect, and is written later.
     func reset(
@@ -127,7 +127,7 @@ struct SettingsInterface {
         }
         let decision = Decision(
             app: app, permission: permission, verdict: verdict, duration: duration, decided: calls.now(), by: author)
-        calls.settle(decision) { result in
+        calls.decide(decision) { result in
             call.answer(result.map { [] })
         }
     }

@@ -29,6 +29,11 @@ struct UserSession: Sendable, Equatable {
     /// The content of the file.
     var text: String { "\(scopes.session)\n\(scopes.boot)\n\(logins.joined(separator: " "))\n" }
 
+    /// Whether all earlier login sessions, of which there was one, have ended.
+    static func hasEnded(with earlier: [String], now: [String]) -> Bool {
+        !earlier.isEmpty && Set(earlier).isDisjoint(with: now)
+    }
+
     /// The session after the last login session has ended.
     mutating func replace() { scopes.session = UserSession.token() }
 

@@ -124,7 +124,7 @@ final class StoreQueue {
     /// The disk does not answer. The worker fails further jobs at once until it does.
     private func hang() {
         mustRead = true
-        become(.readOnly(why: "\(path) does not answer"))
+        enter(.readOnly(why: "\(path) does not answer"))
     }
 
     private func apply(_ report: StoreFile.Report) {
@@ -132,7 +132,7 @@ final class StoreQueue {
         findings = report.findings
         let isFirst = state == nil
         let couldWrite = state == .writable
-        become(report.state)
+        enter(report.state)
         mustRead = report.facts == nil && (mustRead || report.isReopened)
         guard report.state == .writable, !couldWrite, !isFirst else { return }
         log.notice("The store can be written again")
@@ -140,7 +140,7 @@ final class StoreQueue {
     }
 
     /// Sets the state, and logs a reason that has changed.
-    private func become(_ state: StoreState) {
+    private func enter(_ state: StoreState) {
         guard self.state != state else { return }
         self.state = state
         if state.why != nil, let problem = problems.last { log.error("\(problem)") }

@@ -101,7 +101,7 @@ final class DeviceUsage {
     // MARK: Ends
 
     /// A connection has left the bus.
-    func left(_ connection: String) { apply(tracker.left(connection, at: now())) }
+    func departed(_ connection: String) { apply(tracker.departed(connection, at: now())) }
 
     /// The connection to the bus is lost, and nobody is told any more.
     func disconnected() {

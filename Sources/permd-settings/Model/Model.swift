@@ -51,7 +51,7 @@ final class Model {
             do throws(ClientError) {
                 let events = try await settings.events()
                 onGtk { self.readEverything() }
-                for await event in events { onGtk { self.take(event) } }
+                for await event in events { onGtk { self.apply(event) } }
             } catch {
                 onGtk { self.fail(error) }
             }
@@ -91,7 +91,7 @@ final class Model {
         read()
     }
 
-    private func take(_ event: SettingsEvent) {
+    private func apply(_ event: SettingsEvent) {
         switch event {
         case .decisionChanged(let app, _, _):
             due.apps.insert(app)

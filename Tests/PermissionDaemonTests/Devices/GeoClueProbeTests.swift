@@ -29,7 +29,7 @@ struct GeoClueProbeTests {
                     to: "services/geoclue.service")
             }
             bus = try await PrivateBus(serviceDirectory: folder.file("services"))
-            probe = GeoClueProbe(on: SystemBus(.address(bus.address)))
+            probe = GeoClueProbe(on: ReconnectingBus(.address(bus.address)))
             probe.start { [weak self] in
                 guard let self else { return }
                 states.add(probe.device?.problem)

@@ -30,7 +30,7 @@ struct GuardLinkTests {
     @LoopActor
     private struct Stage {
         let link: GuardLink
-        let bus: SystemBus
+        let bus: ReconnectingBus
         let deviceGuard: FakeGuard
         let queue = Recorder()
         private let folder: TemporaryFolder
@@ -42,7 +42,7 @@ struct GuardLinkTests {
             let parts = await DaemonParts(folder)
             deviceGuard = try await FakeGuard()
             await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
-            bus = SystemBus(.address(deviceGuard.address))
+            bus = ReconnectingBus(.address(deviceGuard.address))
             link = GuardLink(
                 bus: bus, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts,
                 devices: parts.devices, now: parts.now, log: quietLog, maximumAsked: 2)

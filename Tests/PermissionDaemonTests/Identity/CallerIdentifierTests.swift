@@ -101,7 +101,7 @@ struct CallerIdentifierTests {
         let connection = try bus.connect()
         let identifier = CallerIdentifierTests.identifier(connection)
         let gone = EventLog<String>()
-        identifier.onLeft = { gone.add($0.connection) }
+        identifier.onDeparture = { gone.add($0.connection) }
         let others = try (0..<20).map { _ in try bus.connect() }
         var counts: Set<UInt32> = []
         for other in others {

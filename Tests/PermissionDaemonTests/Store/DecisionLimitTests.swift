@@ -91,7 +91,7 @@ struct DecisionLimitTests {
         let problem = try #require(coordinator.problems().first { $0.code == "store-full" })
         #expect(problem.text.contains("20 decisions") && problem.advice.contains("permctl reset"))
         let refusal = await withCheckedContinuation { done in
-            coordinator.settle(decision(maximum)) { done.resume(returning: $0) }
+            coordinator.decide(decision(maximum)) { done.resume(returning: $0) }
         }
         guard case .failure(let error) = refusal else { return #expect(Bool(false), "it was made") }
         #expect(error.kind == .limitExceeded)

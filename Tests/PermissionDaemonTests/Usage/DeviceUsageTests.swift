@@ -242,7 +242,7 @@ struct DeviceUsageTests {
         _ = try stage.usage.reportUse(
             report("exe:/a", name: "a\u{202E}b\n" + String(repeating: "c", count: 5000)), by: ":1.1")
         #expect(stage.usage.uses.first?.device.name.unicodeScalars.count == Limits.titleScalars)
-        stage.usage.left(":1.1")
+        stage.usage.departed(":1.1")
         #expect(stage.usage.uses.isEmpty)
     }
 
