@@ -200,20 +200,19 @@ build_tests() {
     rm -f "$log"
 }
 
-# run_tests COMMAND… -- FILTER: runs tests of the test build, none of which may be skipped; first those of desktops, where
-# there are desktops. The last line is the test runner's. With an empty filter, all run.
-run_tests() {
-    local runner=() filter=()
-    while [ "$1" != -- ]; do runner+=("$1") && shift; done
-    [ -z "$2" ] || filter=(--filter "$2")
-    if has_desktops; then
-        say "Testing on desktops, one after the other, since they watch how fast a person types and clicks"
-        unskipped "${runner[@]}" --no-parallel --filter DesktopTests
-    fi
+# run_desktop_tests COMMAND…: runs the tests on desktops, with the runner and its arguments. As all tests, none may be
+# skipped, and the last line is the runner's.
+run_desktop_tests() {
+    say "Testing on desktops, one after the other, since they watch how fast a person types and clicks"
+    unskipped "$@" --no-parallel --filter DesktopTests
+}
+
+# run_other_tests COMMAND…: runs the tests that need no desktop, with the runner and its arguments.
+run_other_tests() {
     say "Testing"
     # Without a limit all tests start at once, and what they wait for is late. More than ten take as long on two
     # processors.
-    SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=10 unskipped "${runner[@]}" --skip DesktopTests "${filter[@]}"
+    SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=10 unskipped "$@" --skip DesktopTests
 }
 
 # unskipped COMMAND…: runs tests, and fails if some are skipped.

@@ -65,7 +65,7 @@ struct SilentBusTests {
         try await app.request("a", [.camera])
         try place.give(to: silent.address)
         await logind.stop()
-        try await stage.permd.log.first("that it hangs") { $0.contains("that logind reported stays in force") }
+        try await stage.permd.log.first("that it hangs") { $0.contains("what logind said last") }
         #expect(try await app.ask("properties a").contains("State=queued"))
         #expect(agent.prompts.all.isEmpty)
 

@@ -23,6 +23,7 @@ open class Session {
     /// Of programs started from now on.
     package var environment: [String: String]
     package let program: String
+    private var reader: WidgetReader?
 
     /// - Parameters:
     ///   - program: The program whose windows these are, as assistive technology and window managers know it.
@@ -58,6 +59,7 @@ open class Session {
 
     /// Ends all but the programs whose windows these are.
     open func end() async {
+        await reader?.end()
         await permd.end()
         await devices.end()
     }
@@ -90,10 +92,14 @@ open class Session {
         URL(filePath: #filePath).deletingLastPathComponent().appending(path: name).path
     }
 
+    private func read(_ words: String...) async throws -> [String] {
+        let reader = try self.reader ?? WidgetReader(environment)
+        self.reader = reader
+        return await reader.ask(words)
+    }
+
     package func widgets(of program: String? = nil) async throws -> [Widget] {
-        let lines = try await run("/usr/bin/python3", Session.script("widgets.py"), program ?? self.program).split(
-            separator: "\n")
-        return lines.compactMap { line in
+        try await read(program ?? self.program).compactMap { line in
             let parts = line.split(separator: "|", omittingEmptySubsequences: false)
             guard parts.count == 5 else { return nil }
             return Widget(
@@ -111,7 +117,7 @@ open class Session {
 
     /// As ``waitUntil(_:_:)``; the error lists the widgets.
     package func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        do { return try await waitUntil(what, isTrue) } catch let error as TestKitError {
+        do { return try await waitUntil(what, pause: .milliseconds(100), isTrue) } catch let error as TestKitError {
             let seen = try await widgets().filter {
                 !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role)
             }.map { "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")" }
@@ -123,8 +129,7 @@ open class Session {
     /// wrong in GTK 4.18, which counts the borders around them twice.
     package func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
         try await until("the \(role) \(name)") {
-            try await run("/usr/bin/python3", Session.script("widgets.py"), program ?? self.program, role, name)
-                .contains("pressed")
+            try await read(program ?? self.program, role, name).contains("pressed")
         }
     }
 }

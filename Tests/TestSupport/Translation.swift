@@ -24,11 +24,10 @@ package struct Translation: Sendable {
             let target = folder.file("\(language)/LC_MESSAGES/permd.mo")
             try await Translation.run("msgfmt", ["--check", "-o", target, source])
         }
-        // A minimal system has only C.UTF-8, under which nothing is translated.
+        // A minimal system has only C.UTF-8, under which nothing is translated. Under another name something is.
         let countries = ["ja": "JP", "ar": "EG"]
         let locale = "\(language)_\(countries[language] ?? language.uppercased())"
-        try await Translation.run(
-            "localedef", ["--no-archive", "-i", locale, "-f", "UTF-8", folder.file("\(locale).UTF-8")])
+        try await Translation.run("cp", ["-r", "/usr/lib/locale/C.utf8", folder.file("\(locale).UTF-8")])
         environment = [
             "LANGUAGE": language, "LC_ALL": "\(locale).UTF-8", "LOCPATH": folder.path, "PERMD_LOCALE_DIR": folder.path,
         ]

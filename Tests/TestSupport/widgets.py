@@ -1,7 +1,9 @@
-"""Prints the visible widgets of a program, one per line: role, name, description, states and place.
+"""Answers questions about the visible widgets of programs, as assistive technology sees them.
 
-Of a list, only the first rows are printed: GTK makes some hundreds of a long one. With a role and a name after the program,
-presses the first such widget if it can be, and prints "pressed".
+A question is a line with the name of a program. The answer has a line for each widget: role, name, description, states and
+place. Of a list, only the first rows are printed: GTK makes some hundreds of a long one. If the question has a role and a
+name after the program, separated by "|", the first such widget that can be pressed is, and the answer is "pressed". An
+empty line ends an answer.
 """
 
 import sys
@@ -34,7 +36,8 @@ def press(node):
     return action is not None and action.do_action(0)
 
 
-def walk(node):
+def walk(node, wanted):
+    """Yields the lines of an answer."""
     try:
         box = size(node)
         # Until 2024 the role was named "push button".
@@ -47,11 +50,10 @@ def walk(node):
             name = (node.get_name() or "").replace("\n", " ")
             words = " ".join(state.value_nick for state in STATES if states.contains(state))
             if wanted and role == wanted[0] and "sensitive" in words and is_named(node, wanted[1]) and press(node):
-                print("pressed")
-                sys.exit()
+                yield "pressed"
             place = f"{box.x} {box.y} {box.width} {box.height}"
             if not wanted:
-                print("|".join([role, name, node.get_description() or "", words, place]))
+                yield "|".join([role, name, node.get_description() or "", words, place])
         count = node.get_child_count()
         children = [node.get_child_at_index(index) for index in range(min(count, MOST_ROWS) if role == "list" else count)]
     except GLib.Error:
@@ -59,12 +61,25 @@ def walk(node):
         return
     for child in children:
         if child is not None:
-            walk(child)
+            yield from walk(child, wanted)
 
 
-wanted = sys.argv[2:]
-desktop = Atspi.get_desktop(0)
-for index in range(desktop.get_child_count()):
-    program = desktop.get_child_at_index(index)
-    if program is not None and program.get_name() == sys.argv[1]:
-        walk(program)
+def answer(program, wanted):
+    """Prints the lines of an answer about a program."""
+    desktop = Atspi.get_desktop(0)
+    for index in range(desktop.get_child_count()):
+        candidate = desktop.get_child_at_index(index)
+        if candidate is not None and candidate.get_name() == program:
+            for line in walk(candidate, wanted):
+                print(line)
+                if line == "pressed":
+                    return
+
+
+for question in sys.stdin:
+    # What has changed meanwhile.
+    while GLib.MainContext.default().iteration(False):
+        pass
+    program, *wanted = question.rstrip("\n").split("|")
+    answer(program, wanted)
+    print(flush=True)
