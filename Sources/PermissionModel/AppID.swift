@@ -45,26 +45,31 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")),
             let kind = Kind(rawValue: String(text[..<colon]))
         else { return nil }
-        let name = String(text[text.utf8.index(after: colon)...])
-        guard !name.isEmpty, name.utf8.count <= AppID.maximumLength,
-            !name.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
-        else { return nil }
-        if kind == .exe {
-            // Split bytes, not characters: a slash and a combining mark after it are one character.
-            let parts = name.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-            guard parts.count <= 2,
-                parts.allSatisfy({ $0.first == UInt8(ascii: "/") && AppID.isEscaped($0) })
-            else { return nil }
-        } else if name.utf8.contains(UInt8(ascii: "/")) || name.utf8.contains(UInt8(ascii: ":")) {
-            return nil
-        }
+        var name = String(text[text.utf8.index(after: colon)...])
+        guard name.withUTF8({ AppID.isName($0, of: kind) }) else { return nil }
         self.init(kind: kind, name: name)
+    }
+
+    private static func isName(_ bytes: UnsafeBufferPointer<UInt8>, of kind: Kind) -> Bool {
+        guard !bytes.isEmpty, bytes.count <= maximumLength, !bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
+            return false
+        }
+        let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+        guard kind == .exe else { return colon == nil && !bytes.contains(UInt8(ascii: "/")) }
+        guard let colon else { return isPath(bytes[...]) }
+        return isPath(bytes[..<colon]) && isPath(bytes[(colon + 1)...])
+    }
+
+    /// Whether it is absolute and escaped.
+    private static func isPath(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        bytes.first == UInt8(ascii: "/") && !bytes.contains(UInt8(ascii: ":")) && isEscaped(bytes)
     }
 
     private init(kind: Kind, name: String) {
         self.kind = kind
         self.name = name
-        isASCII = name.utf8.allSatisfy { $0 < 0x80 }
+        var name = name
+        isASCII = name.withUTF8 { $0.allSatisfy { $0 < 0x80 } }
     }
 
     /// Returns the identity of a program outside sandboxes, and of the script that it runs if it is an interpreter.
@@ -126,16 +131,11 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     }
 
     /// Whether every `%` is followed by two upper-case hexadecimal digits.
-    private static func isEscaped(_ text: Substring.UTF8View) -> Bool {
-        guard text.contains(UInt8(ascii: "%")) else { return true }
-        let bytes = Array(text)
-        var i = 0
-        while i < bytes.count {
-            if bytes[i] == UInt8(ascii: "%") {
-                guard i + 2 < bytes.count, isHex(bytes[i + 1]), isHex(bytes[i + 2]) else { return false }
-                i += 2
-            }
-            i += 1
+    private static func isEscaped(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+        var rest = bytes
+        while let place = rest.firstIndex(of: UInt8(ascii: "%")) {
+            rest = rest[(place + 1)...]
+            guard rest.count >= 2, rest.prefix(2).allSatisfy(isHex) else { return false }
         }
         return true
     }

@@ -34,7 +34,7 @@ struct DatabaseError: Error, Sendable, CustomStringConvertible {
 
 /// A connection to a file. Two threads never use it at the same time.
 final class Database {
-    // SAFETY: opened here, closed in deinit; sqlite3_threadsafe's default (serialized) covers the hand-over to a thread.
+    // SAFETY: opened here, closed in deinit; two threads never use it at the same time (SQLITE_OPEN_NOMUTEX).
     private let handle: OpaquePointer
     /// By their text, which never contains values: they stay prepared.
     private(set) var statements: [String: Statement] = [:]
@@ -53,7 +53,8 @@ final class Database {
         self.isExclusive = isExclusive
         var opened: OpaquePointer?
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-        let result = sqlite3_open_v2(path, &opened, access | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW, nil)
+        let result = sqlite3_open_v2(
+            path, &opened, access | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX, nil)
         guard result == SQLITE_OK, let opened else {
             let text = opened.map { String(cString: sqlite3_errmsg($0)) } ?? "out of memory"
             sqlite3_close_v2(opened)

@@ -51,7 +51,13 @@ struct DecisionMemory {
     func lastEnd(_ app: AppID, _ permission: Permission) -> GrantEnd? { ends[app]?[permission] }
 
     /// The first end of a decision.
-    var firstEnd: EpochSeconds? { decisions.values.lazy.joined().compactMap(\.duration.end).min() }
+    var firstEnd: EpochSeconds? {
+        var first: EpochSeconds?
+        for rows in decisions.values {
+            for row in rows { if let end = row.duration.end { first = min(first ?? end, end) } }
+        }
+        return first
+    }
 
     // MARK: Changes
 
