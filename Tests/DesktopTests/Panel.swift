@@ -110,6 +110,8 @@ extension Situation {
         }
         // Its second entry is Stop.
         try await stage.until("the refusal") {
+            // That of the menu before.
+            if try await isRefused(desk) { return true }
             try await stage.openMenu(panel.icon.x, panel.icon.y)
             try await stage.picture("indicator")
             if panel.menusGetKeys {

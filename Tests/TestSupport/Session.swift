@@ -116,9 +116,11 @@ open class Session {
     }
 
     /// As ``waitUntil(_:_:)``; the error lists the widgets.
-    package func until(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+    package func until(
+        _ what: String, of program: String? = nil, _ isTrue: () async throws -> Bool
+    ) async throws {
         do { return try await waitUntil(what, pause: .milliseconds(100), isTrue) } catch let error as TestKitError {
-            let seen = try await widgets().filter {
+            let seen = try await widgets(of: program).filter {
                 !$0.name.isEmpty && !["filler", "image", "panel"].contains($0.role)
             }.map { "\($0.role) \($0.name)\($0.states.contains("focused") ? " (focused)" : "")" }
             throw TestKitError("\(error); the widgets are \(seen)")
@@ -128,7 +130,7 @@ open class Session {
     /// Presses a button as a screen reader does, as soon as it is sensitive. The places of small widgets in lists are
     /// wrong in GTK 4.18, which counts the borders around them twice.
     package func press(_ name: String, role: String = "button", of program: String? = nil) async throws {
-        try await until("the \(role) \(name)") {
+        try await until("the \(role) \(name)", of: program) {
             try await read(program ?? self.program, role, name).contains("pressed")
         }
     }

@@ -1,5 +1,5 @@
-// The program that reads the widgets of other programs. It runs as long as the session, and knows what has not changed
-// since it looked last.
+// The program that reads the widgets of other programs. It runs as long as the session, because its start takes as long as
+// some looks.
 
 import DBus
 import Foundation

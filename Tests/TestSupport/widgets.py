@@ -77,9 +77,10 @@ def answer(program, wanted):
 
 
 for question in sys.stdin:
-    # What has changed meanwhile.
     while GLib.MainContext.default().iteration(False):
         pass
+    # Not all toolkits tell of every change.
+    Atspi.get_desktop(0).clear_cache()
     program, *wanted = question.rstrip("\n").split("|")
     answer(program, wanted)
     print(flush=True)
