@@ -95,7 +95,7 @@ package final class ReconnectingBus {
         guard connection === gone else { return }
         connection = nil
         report(.lost)
-        if reconnects() { open() }
+        tryLater()
     }
 
     private func tryLater() {
