@@ -153,7 +153,7 @@ package struct UseTracker: Sendable {
     }
 
     /// The connection to the bus is lost, and all enforcement points with it.
-    package mutating func allLeft(at now: EpochSeconds) -> [UseChange] {
+    package mutating func allDeparted(at now: EpochSeconds) -> [UseChange] {
         points.keys.sorted().flatMap { departed($0, at: now) }
     }
 

@@ -98,7 +98,7 @@ struct UseTrackerTests {
         _ = try report("exe:/b", by: ":1.2")
         #expect(words(tracker.departed(":1.1", at: 9)) == ["-1 at 9"])
         #expect(words(tracker.departed(":1.1", at: 9)) == [])
-        #expect(words(tracker.allLeft(at: 10)) == ["-2 at 10"])
+        #expect(words(tracker.allDeparted(at: 10)) == ["-2 at 10"])
     }
 
     @Test mutating func aReportAndAnOpenNodeAreOneUse() throws {

@@ -106,13 +106,13 @@ final class DeviceUsage {
     /// The connection to the bus is lost, and nobody is told any more.
     func disconnected() {
         onChange = nil
-        apply(tracker.allLeft(at: now()))
+        apply(tracker.allDeparted(at: now()))
     }
 
     /// Ends all uses, which leaves their rows in the history.
     func stop() {
         nodes.onOpeners = nil
-        apply(tracker.allLeft(at: now()))
+        apply(tracker.allDeparted(at: now()))
         for device in Set(tracker.uses.map(\.device)) { apply(tracker.opened(device, by: [], at: now())) }
     }
 
