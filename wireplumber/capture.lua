@@ -1,5 +1,6 @@
 -- Keeps WirePlumber from linking a recorder to a microphone or camera unless permd-pipewire has granted it. It works
--- without permd-pipewire, too: then nothing new is granted. What plays is not concerned.
+-- without permd-pipewire, too: then nothing new is granted. What plays is not concerned. And hides permd-pipewire,
+-- WirePlumber and its metadata "permd" from clients that PipeWire itself does not trust, which may end what they see.
 --
 -- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
 --   subject: a client that may record, or a node that outlives its maker; key: "microphone" or "camera"; value: its
@@ -9,7 +10,7 @@
 
 -- WirePlumber 0.5 has hooks; 0.4 has none.
 local has_hooks = SimpleEventHook ~= nil
--- 20-permd.lua passes an argument. WirePlumber 0.4 may load the script a second time without, because of 50-permd.conf.
+-- 60-permd.lua passes an argument. WirePlumber 0.4 may load the script a second time without, because of 50-permd.conf.
 if not has_hooks and ... == nil then
   return
 end
@@ -215,6 +216,49 @@ local function manager_rights (client)
   return is_manager and (is_marked (client, "microphone") and "all" or "rx") or nil
 end
 
+-- What WirePlumber 0.4 leaves to this script: 60-permd.lua. Nil for other clients.
+local function first_rights (client)
+  local access = client.properties["pipewire.access"]
+  local is_ours = not has_hooks and (access == "flatpak" or access == "restricted")
+  return is_ours and (manager_rights (client) or "rx") or nil
+end
+
+-- No rights on permd-pipewire, WirePlumber, which has several clients, and its metadata; sandboxed clients may have
+-- some of these names, too.
+local function hidden ()
+  local rights, processes = {}, {}
+  for metadata in marks_om:iterate () do
+    local owner = find (clients_om, "bound-id", metadata["global-properties"]["client.id"])
+    if owner and is_trusted (owner) then
+      rights[metadata["bound-id"]] = "-"
+      processes[owner.properties["pipewire.sec.pid"] or ""] = true
+    end
+  end
+  for client in clients_om:iterate () do
+    local is_owner = processes[client.properties["pipewire.sec.pid"] or ""]
+    if is_trusted (client) and (is_owner or client.properties["application.name"] == "permd-pipewire") then
+      rights[client["bound-id"]] = "-"
+    end
+  end
+  return rights
+end
+
+local function hide (rights, client)
+  -- WirePlumber 0.4 does not survive an empty table.
+  if next (rights) and not is_trusted (client) then
+    client:update_permissions (rights)
+  end
+end
+
+-- A client or metadata that was added may be one of ours.
+local function hide_if_ours (object, rights)
+  if rights[object["bound-id"]] then
+    for client in clients_om:iterate () do
+      hide (rights, client)
+    end
+  end
+end
+
 -- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
 -- together with their first rights. permd-pipewire gives them back when it marks the client, and again when it is told
 -- that the mark was made: in case this came between the two. A marked client sees the sources before its streams are
@@ -280,8 +324,14 @@ local function removed (_, object)
 end
 
 local function client_added (_, client)
+  local rights, first = hidden (), first_rights (client)
+  hide (rights, client)
+  hide_if_ours (client, rights)
   for _, source in pairs (sources) do
     set_rights (client, source)
+  end
+  if first then
+    client:update_permissions { any = first }
   end
   -- It may have been marked before it was known here.
   for key in pairs (kinds) do
@@ -363,6 +413,7 @@ local function start ()
 
   -- Global, because the script engine would collect locals when the script has run.
   marks = ImplMetadata ("permd")
+  marks_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
   clients_om = ObjectManager { Interest { type = "client" } }
   nodes_om = ObjectManager { Interest { type = "node" } }
   pw_links_om = ObjectManager { Interest { type = "link" } }
@@ -376,6 +427,9 @@ local function start ()
       metadata:connect ("changed", marked)
     end
   end)
+  marks_om:connect ("object-added", function (_, metadata)
+    hide_if_ours (metadata, hidden ())
+  end)
   clients_om:connect ("object-added", client_added)
   clients_om:connect ("object-removed", removed)
   nodes_om:connect ("object-added", node_added)
@@ -386,7 +440,7 @@ local function start ()
     links_om:connect ("object-added", check_link)
     links_om:connect ("object-removed", link_removed)
   end
-  for _, objects in ipairs { clients_om, nodes_om, pw_links_om, items_om, links_om } do
+  for _, objects in ipairs { marks_om, clients_om, nodes_om, pw_links_om, items_om, links_om } do
     objects:activate ()
   end
 end

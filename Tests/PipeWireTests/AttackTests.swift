@@ -253,4 +253,18 @@ struct AttackTests {
         #expect(guards == after)
         await place.end()
     }
+
+    /// What a client asks for before it has any rights is done with the first that it gets.
+    @Test func firstMessage() async throws {
+        let place = try await place()
+        let guards = [try await place.client("permd-pipewire"), try await place.client("WirePlumber")]
+        let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "destroy.py").path
+        for _ in 1...5 {
+            let answer = try await place.attack("exec python3 \(program) $1", guards.joined(separator: " "))
+            #expect(answer == "done\n")
+        }
+        let after = [try await place.client("permd-pipewire"), try await place.client("WirePlumber")]
+        #expect(guards == after)
+        await place.end()
+    }
 }

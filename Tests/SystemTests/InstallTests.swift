@@ -74,8 +74,7 @@ struct InstallTests {
         if InstallTests.hasPipeWire {
             expected += [
                 "libexec/permd-pipewire", "\(units)/permd-pipewire.service", "share/man/man1/permd-pipewire.1",
-                "share/wireplumber/scripts/permd/capture.lua", "share/wireplumber/scripts/permd/hiding.lua",
-                "share/wireplumber/policy.lua.d/20-permd.lua", "share/wireplumber/main.lua.d/60-permd.lua",
+                "share/wireplumber/scripts/permd/capture.lua", "share/wireplumber/main.lua.d/60-permd.lua",
                 "share/wireplumber/wireplumber.conf.d/50-permd.conf",
             ]
         }
