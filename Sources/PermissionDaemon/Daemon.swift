@@ -28,7 +28,9 @@ final class Daemon {
     private var lost: Coordinator?
     private let systemBus = ReconnectingBus()
     private var guardLink: GuardLink?
-    private var logins: LoginSessions?
+    private lazy var logins = LoginSessions(on: systemBus, log: log)
+    /// What waits until the login sessions are known.
+    private var awaitingLogins: (@LoopActor () -> Void)?
     private var seatActivity = SeatActivity(.awaited)
     /// Set from the loss of the connection until there is a new service.
     private var outage: Outage?
@@ -142,11 +144,14 @@ final class Daemon {
     ) {
         let policy = RuleSet(root: root, saved: ruleFiles, worker: worker, log: log)
         parts = (store, policy, devices)
-        policy.read {
-            devices.whenAnswered { [weak self] in
-                let waiting = self?.awaitingParts ?? []
-                self?.awaitingParts = nil
-                for body in waiting { body((store, policy, devices)) }
+        followLogins()
+        policy.read { [weak self] in
+            devices.whenAnswered {
+                self?.whenLoginsKnown {
+                    let waiting = self?.awaitingParts ?? []
+                    self?.awaitingParts = nil
+                    for body in waiting { body((store, policy, devices)) }
+                }
             }
         }
     }
@@ -169,7 +174,7 @@ final class Daemon {
         self.service = service
         service.servePortals()
         coordinator.start(stored)
-        followSessions(coordinator)
+        coordinator.feed(.seatActivity(seatActivity.isThere))
         if outage == nil {
             notifier.ready()
             log.info("permd \(ProgramOptions.version) serves \(BusNames.service) as \(connection.uniqueName)")
@@ -190,17 +195,21 @@ final class Daemon {
         return link
     }
 
+    // MARK: Login sessions
+
     /// The session's decisions end with the last login session, even if it ended while permd was not serving. Prompts
     /// wait while nobody is in front of the screen.
-    private func followSessions(_ coordinator: Coordinator) {
-        coordinator.feed(.seatActivity(seatActivity.isThere))
-        guard logins == nil else { return }
-        let logins = LoginSessions(on: systemBus, log: log)
-        self.logins = logins
+    private func followLogins() {
         log.info("\(seatActivity.why)")
         logins.start(
             onChange: { [weak self] in self?.loginsChanged($0) },
             onSwitch: { [weak self] in self?.parts?.devices.checkRights() })
+    }
+
+    /// Calls `body` once it is known whether the session that decisions belong to goes on, if a login session began it.
+    private func whenLoginsKnown(_ body: @escaping @LoopActor () -> Void) {
+        guard logins.view == .awaited, parts?.store.session.logins.isEmpty == false else { return body() }
+        awaitingLogins = body
     }
 
     private func loginsChanged(_ view: LoginSessions.View) {
@@ -210,6 +219,11 @@ final class Daemon {
             service?.coordinator.feed(.seatActivity(seat.isThere))
         }
         seatActivity = seat
+        defer {
+            let body = awaitingLogins
+            awaitingLogins = nil
+            body?()
+        }
         guard case .sessions(let sessions) = view, let store = parts?.store else { return }
         let ids = sessions.map(\.id)
         if UserSession.hasEnded(with: store.session.logins, now: ids) {

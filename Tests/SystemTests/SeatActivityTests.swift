@@ -82,4 +82,32 @@ struct SeatActivityTests {
         await stage.end()
         await logind.stop()
     }
+
+    /// Whoever restarts permd between two logins gains nothing, even if logind is slow to say that it is another login.
+    @Test func nothingHoldsFromAnEarlierLogin() async throws {
+        let logind = try await FakeLogind()
+        logind.add("1")
+        let stage = try await Stage(environment: logind.environment)
+        try await heard(SeatActivityTests.back, on: stage)
+        let app = try await stage.app()
+        try await stage.set("grant", app.id, .camera, ["duration": .string("session")])
+        await stage.permd.stop()
+        logind.remove("1")
+        logind.isSlow = true
+        let (asked, before) = (logind.listings.all.count, stage.permd.log.all.count)
+        async let start: Void = stage.permd.start()
+        try await logind.listings.wait(for: asked + 1)
+        async let status = app.status(.camera)
+        logind.isSlow = false
+        #expect(try await status == "ok camera=undetermined")
+        try await start
+        let log = stage.permd.log.all.dropFirst(before)
+        let (known, served) = (
+            log.firstIndex { $0.contains(SeatActivityTests.back) }, log.firstIndex { $0.contains("serves") }
+        )
+        #expect(try #require(known) < #require(served))
+        #expect(try await stage.decisions().isEmpty)
+        await stage.end()
+        await logind.stop()
+    }
 }
