@@ -81,7 +81,7 @@ let pipeWireTargets: [Target] =
                 "permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "ProcessIdentity", "PermissionTestKit",
                 "TestSupport",
             ],
-            exclude: ["destroy.py"], swiftSettings: strict),
+            exclude: ["destroy.py", "load_module.py"], swiftSettings: strict),
     ]
 
 /// permd-guard needs libbpf. Without its headers, permd-guard and its tests are left out of the build.

@@ -29,8 +29,8 @@ final class ClientOwners {
         var known: Owner? { isPortal ? client?.portal?.owner ?? owner : owner }
     }
 
-    /// Who may have made an object that does not say so: those who were connected when it appeared, other than programs
-    /// that are known to be outside sandboxes.
+    /// Who may have made an object that does not say so: those who were connected when it appeared or shortly before, other
+    /// than programs that are known to be outside sandboxes.
     private final class Origin {
         /// Nil if that is not known.
         var makers: [Entry]?
@@ -51,6 +51,15 @@ final class ClientOwners {
     private let apps: ProcessApps
     private let sockets = try? UnixSockets()
     private var entries: [ObjectID: Entry] = [:]
+    /// Who has left and may be sandboxed: PipeWire may notice that a client has left before it notices the connection of
+    /// what a sound server has loaded for that client. They count until another connection of this program appears that
+    /// was made after they had left, since PipeWire accepts connections in their order.
+    private var departed: [Entry] = []
+    /// Who has left since that connection was made; nil if there is none.
+    private var departedSince: [Entry]?
+    /// Connects once more, until ``disconnect`` is called. Returns false if that fails.
+    var connect: @LoopActor () -> Bool = { false }
+    var disconnect: @LoopActor () -> Void = {}
     private var nodes: [ObjectID: Origin] = [:]
     /// The beginning of the names of PipeWire's sockets: there is one more for managers.
     var serverName = Array("pipewire-".utf8)
@@ -76,16 +85,44 @@ final class ClientOwners {
 
     /// A client has connected. The registry says which process it is, its other properties arrive later.
     func added(_ id: ObjectID, process: Int32?) {
-        let origin = Origin(entries.values.filter { $0.isRelayed && $0.mayBeSandboxed }, other: .session)
-        let entry = Entry(process.flatMap { try? reader.key($0) }, origin)
+        if process == getpid() { appearedAgain() }
+        let process = process.flatMap { try? reader.key($0) }
+        let entry = Entry(process, Origin(makers { $0.process == process }, other: .session))
         entries[id] = entry
         identify(entry)
     }
 
     /// A node has appeared, which may outlive its maker.
     func addedNode(_ id: ObjectID) {
-        let makers = entries.values.filter { ($0.isRelayed ? isOfServer($0) : true) && $0.mayBeSandboxed }
-        nodes[id] = Origin(makers, other: .unsandboxed)
+        nodes[id] = Origin(makers { !$0.isRelayed || isOfServer($0) }, other: .unsandboxed)
+    }
+
+    private func makers(_ canMake: (Entry) -> Bool) -> [Entry] {
+        (entries.values + departed + (departedSince ?? [])).filter { $0.mayBeSandboxed && canMake($0) }
+    }
+
+    private func appearedAgain() {
+        guard let since = departedSince else { return }
+        disconnect()
+        departed = since
+        departedSince = nil
+        connectAfterDeparture()
+    }
+
+    private func connectAfterDeparture() {
+        guard departedSince == nil, !departed.isEmpty, connect() else { return }
+        departedSince = []
+    }
+
+    private func depart(_ entry: Entry) {
+        guard entry.mayBeSandboxed, entry.process?.pid != getpid() else { return }
+        // More are as good as all.
+        if departedSince == nil {
+            departed = departed.prefix(ClientOwners.mostMakers) + [entry]
+        } else {
+            departedSince = (departedSince ?? []).prefix(ClientOwners.mostMakers) + [entry]
+        }
+        connectAfterDeparture()
     }
 
     func update(_ id: ObjectID, _ client: Client) {
@@ -100,6 +137,7 @@ final class ClientOwners {
         guard let entry = entries.removeValue(forKey: id) else { return }
         entry.origin.makers = []
         if entry.isRelayed { server(of: entry)?.isChanged = true }
+        depart(entry)
     }
 
     /// Of what was there at the beginning, some may have been made by apps that have left.
@@ -127,7 +165,7 @@ final class ClientOwners {
     /// Whether a client is xdg-desktop-portal's, for the camera or not.
     func portal(_ id: ObjectID) -> Client.Portal? { entries[id].flatMap { $0.isPortal ? $0.client?.portal : nil } }
 
-    func client(of process: Int32) -> ObjectID? { entries.first { $0.value.process?.pid == process }?.key }
+    func clients(of process: Int32) -> [ObjectID] { entries.filter { $0.value.process?.pid == process }.map(\.key) }
 
     // MARK: Clients of PipeWire
 

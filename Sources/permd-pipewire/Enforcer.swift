@@ -75,6 +75,8 @@ final class Enforcer {
         do throws(PipeWireConnection.Failure) {
             let opened = try PipeWireConnection(self)
             connection = opened
+            owners.connect = { [weak opened] in opened?.connectAgain() == true }
+            owners.disconnect = { [weak opened] in opened?.endSecondConnection() }
             backoff.reset()
         } catch {
             Loop.shared.after(milliseconds: backoff.next()) { [weak self] in self?.connect() }
@@ -117,7 +119,8 @@ final class Enforcer {
         let policies = policies(graph)
         let effects = plan.step(
             graph, gone: gone, sources, recorders, policies: policies,
-            reserved: Set([marks.metadata, owners.client(of: getpid())].compactMap { $0 }), canRelink: marks.isThere,
+            reserved: Set(owners.clients(of: getpid())).union([marks.metadata].compactMap { $0 }),
+            canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
         for effect in effects { apply(effect, connection) }
         marks.update(graph, sources, policies, silence, connection)

@@ -35,6 +35,8 @@ final class PipeWireConnection {
     private var watch: WatchToken?
     private var bound: [UInt32: Bound] = [:]
     private var isOpen = true
+    /// A second connection, which has no rights of a manager.
+    private var second: OpaquePointer?
     /// Whether ``Enforcer/settled()`` follows in this turn of the loop.
     private var isSettling = false
 
@@ -77,6 +79,26 @@ final class PipeWireConnection {
             if let core = pw_context_connect(context, pw_properties_new_string("\(name) \(remote)"), 0) { return core }
         }
         return nil
+    }
+
+    /// Connects once more, to the socket that programs use which are no managers. Returns false if that fails.
+    func connectAgain() -> Bool {
+        guard isOpen, second == nil else { return false }
+        let properties = pw_properties_new_string("application.name = permd-pipewire")
+        second = pw_context_connect(context, properties, 0)
+        return second != nil
+    }
+
+    /// Ends that connection.
+    func endSecondConnection() {
+        guard let core = second else { return }
+        second = nil
+        // Not from within a callback of libpipewire.
+        Loop.shared.later { [weak self] in
+            guard self?.isOpen == true else { return }
+            pw_core_disconnect(core)
+            self?.flush()
+        }
     }
 
     /// Handles what has arrived and sends what was asked for.

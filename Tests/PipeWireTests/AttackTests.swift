@@ -74,12 +74,7 @@ struct AttackTests {
             pactl load-module module-loopback source=test_microphone sink=leak
             """, pipe)
         #expect(modules.split(separator: "\n").count == 2)
-        let heard = EventLog<String>()
-        let reader = try ChildProcess(
-            "sh", ["-c", "stdbuf -oL od -An -v -td2 -w2048 \"$0\"", pipe], environment: place.server.environment)
-        Task { [lines = reader.lines] in
-            for await line in lines where line.split(separator: " ").contains(where: { $0 != "0" }) { heard.add(line) }
-        }
+        let (reader, heard) = try listen(to: pipe, place)
         if isAway {
             // Clients are identified in an order that differs from run to run.
             for _ in 1...8 {
@@ -93,6 +88,66 @@ struct AttackTests {
         #expect(heard.all.isEmpty)
         reader.terminate(SIGKILL)
         _ = await reader.waitForExit()
+        await place.end()
+    }
+
+    /// Reads what a module writes to a pipe. Sound that is not silence is heard.
+    private func listen(to pipe: String, _ place: Attack) throws -> (reader: ChildProcess, heard: EventLog<String>) {
+        let heard = EventLog<String>()
+        let reader = try ChildProcess(
+            "sh", ["-c", "stdbuf -oL od -An -v -td2 -w2048 \"$0\"", pipe], environment: place.server.environment)
+        Task { [lines = reader.lines] in
+            for await line in lines where line.split(separator: " ").contains(where: { $0 != "0" }) { heard.add(line) }
+        }
+        return (reader, heard)
+    }
+
+    /// PipeWire may notice that a client has left before it notices the module that the client has loaded.
+    @Test func aModuleOfAClientThatLeaves() async throws {
+        let place = try await place()
+        let pipe = place.server.folder.file("pipe")
+        try await place.server.run(
+            "pactl load-module module-pipe-sink file=\(pipe) sink_name=leak format=s16le rate=48000 channels=1")
+        let (reader, heard) = try listen(to: pipe, place)
+        let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "load_module.py").path
+        let words = ["python3", program, "module-loopback", "source=test_microphone", "sink=leak"]
+        let thief = try ChildProcess(
+            place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + words,
+            environment: place.server.environment, standardInput: .pipe)
+        var lines = thief.lines.makeAsyncIterator()
+        #expect(await lines.next() == "connected")
+        place.server.send(SIGSTOP, to: .pipewire)
+        // It takes one connection after the other, and between them handles what other clients do.
+        let runtime = place.server.environment["XDG_RUNTIME_DIR"] ?? ""
+        let others = try (1...8).map { _ in try UnixSocket.connect("\(runtime)/pipewire-0") }
+        thief.write("\n")
+        #expect(await lines.next() == "left")
+        _ = await thief.waitForExit()
+        place.server.send(SIGCONT, to: .pipewire)
+        try await place.beside.hears(80)
+        #expect(heard.all.isEmpty)
+        withExtendedLifetime(others) {}
+        reader.terminate(SIGKILL)
+        _ = await reader.waitForExit()
+        await place.end()
+    }
+
+    /// Whichever programs outside sandboxes have come and gone, what a person has the sound server load records.
+    @Test func aModuleOfThePerson() async throws {
+        let place = try await place()
+        var links = ""
+        // On a busy machine, the program that loads it may have left before it is known who that was.
+        for _ in 1...10 where !links.contains("loopback") {
+            try await place.server.run(
+                """
+                pactl unload-module module-loopback
+                for i in 1 2 3 4 5; do pactl info; done
+                pactl load-module module-loopback source=test_microphone sink=test_speaker
+                """)
+            try await place.beside.hears(40)
+            links = try await place.server.run("pw-link --links test_microphone:capture_FL")
+        }
+        #expect(links.contains("loopback"))
         await place.end()
     }
 
