@@ -37,8 +37,8 @@ final class ClientOwners {
         /// Who made it if that is none of these.
         var other: Owner
 
-        init(_ makers: [Entry], other: Owner) {
-            self.makers = makers.count > ClientOwners.mostMakers ? nil : makers
+        init(_ makers: [Entry]?, other: Owner) {
+            self.makers = makers.flatMap { $0.count > ClientOwners.mostMakers ? nil : $0 }
             self.other = other
         }
 
@@ -51,15 +51,9 @@ final class ClientOwners {
     private let apps: ProcessApps
     private let sockets = try? UnixSockets()
     private var entries: [ObjectID: Entry] = [:]
-    /// Who has left and may be sandboxed: PipeWire may notice that a client has left before it notices the connection of
-    /// what a sound server has loaded for that client. They count until another connection of this program appears that
-    /// was made after they had left, since PipeWire accepts connections in their order.
-    private var departed: [Entry] = []
-    /// Who has left since that connection was made; nil if there is none.
-    private var departedSince: [Entry]?
-    /// Connects once more, until ``disconnect`` is called. Returns false if that fails.
-    var connect: @LoopActor () -> Bool = { false }
-    var disconnect: @LoopActor () -> Void = {}
+    /// Who has left and may be sandboxed.
+    private var departed = DepartedClients<Entry>(most: mostMakers)
+    weak var connection: PipeWireConnection?
     private var nodes: [ObjectID: Origin] = [:]
     /// The beginning of the names of PipeWire's sockets: there is one more for managers.
     var serverName = Array("pipewire-".utf8)
@@ -85,7 +79,11 @@ final class ClientOwners {
 
     /// A client has connected. The registry says which process it is, its other properties arrive later.
     func added(_ id: ObjectID, process: Int32?) {
-        if process == getpid() { appearedAgain() }
+        if process == getpid(), departed.isAwaiting {
+            departed.appeared()
+            connection?.endSecondConnection()
+            connectAgainIfNeeded()
+        }
         let process = process.flatMap { try? reader.key($0) }
         let entry = Entry(process, Origin(makers { $0.process == process }, other: .session))
         entries[id] = entry
@@ -97,32 +95,20 @@ final class ClientOwners {
         nodes[id] = Origin(makers { !$0.isRelayed || isOfServer($0) }, other: .unsandboxed)
     }
 
-    private func makers(_ canMake: (Entry) -> Bool) -> [Entry] {
-        (entries.values + departed + (departedSince ?? [])).filter { $0.mayBeSandboxed && canMake($0) }
-    }
-
-    private func appearedAgain() {
-        guard let since = departedSince else { return }
-        disconnect()
-        departed = since
-        departedSince = nil
-        connectAfterDeparture()
-    }
-
-    private func connectAfterDeparture() {
-        guard departedSince == nil, !departed.isEmpty, connect() else { return }
-        departedSince = []
+    /// Nil if some of them are not known.
+    private func makers(_ canMake: (Entry) -> Bool) -> [Entry]? {
+        guard let departed = departed.all else { return nil }
+        return (entries.values + departed).filter { $0.mayBeSandboxed && canMake($0) }
     }
 
     private func depart(_ entry: Entry) {
         guard entry.mayBeSandboxed, entry.process?.pid != getpid() else { return }
-        // More are as good as all.
-        if departedSince == nil {
-            departed = departed.prefix(ClientOwners.mostMakers) + [entry]
-        } else {
-            departedSince = (departedSince ?? []).prefix(ClientOwners.mostMakers) + [entry]
-        }
-        connectAfterDeparture()
+        departed.add(entry)
+        connectAgainIfNeeded()
+    }
+
+    private func connectAgainIfNeeded() {
+        if departed.needsConnection, connection?.connectAgain() == true { departed.connected() }
     }
 
     func update(_ id: ObjectID, _ client: Client) {

@@ -23,7 +23,7 @@ final class Enforcer {
     private let log: Logger
     /// Links that apps made for themselves and that were cut.
     private let bypasses: BoundedLog
-    private var connection: PipeWireConnection?
+    private var connection: PipeWireConnection? { didSet { owners.connection = connection } }
     private var mirror = GraphMirror()
     private var owners: ClientOwners { search.owners }
     private lazy var search = OwnerSearch(log) { [weak self] in self?.stepLater() }
@@ -75,8 +75,6 @@ final class Enforcer {
         do throws(PipeWireConnection.Failure) {
             let opened = try PipeWireConnection(self)
             connection = opened
-            owners.connect = { [weak opened] in opened?.connectAgain() == true }
-            owners.disconnect = { [weak opened] in opened?.endSecondConnection() }
             backoff.reset()
         } catch {
             Loop.shared.after(milliseconds: backoff.next()) { [weak self] in self?.connect() }
@@ -119,8 +117,7 @@ final class Enforcer {
         let policies = policies(graph)
         let effects = plan.step(
             graph, gone: gone, sources, recorders, policies: policies,
-            reserved: Set(owners.clients(of: getpid())).union([marks.metadata].compactMap { $0 }),
-            canRelink: marks.isThere,
+            reserved: Set(owners.clients(of: getpid()) + [marks.metadata].compactMap { $0 }), canRelink: marks.isThere,
             isLinker: { [owners] in owners.owner($0) == .session })
         for effect in effects { apply(effect, connection) }
         marks.update(graph, sources, policies, silence, connection)
