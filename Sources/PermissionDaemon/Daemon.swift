@@ -29,8 +29,6 @@ final class Daemon {
     private let systemBus = ReconnectingBus()
     private var guardLink: GuardLink?
     private lazy var logins = LoginSessions(on: systemBus, log: log)
-    /// What waits until the login sessions are known.
-    private var awaitingLogins: (@LoopActor () -> Void)?
     private var seatActivity = SeatActivity(.awaited)
     /// Set from the loss of the connection until there is a new service.
     private var outage: Outage?
@@ -208,8 +206,7 @@ final class Daemon {
 
     /// Calls `body` once it is known whether the session that decisions belong to goes on, if a login session began it.
     private func whenLoginsKnown(_ body: @escaping @LoopActor () -> Void) {
-        guard logins.view == .awaited, parts?.store.session.logins.isEmpty == false else { return body() }
-        awaitingLogins = body
+        if parts?.store.session.logins.isEmpty == false { logins.whenAnswered(body) } else { body() }
     }
 
     private func loginsChanged(_ view: LoginSessions.View) {
@@ -219,11 +216,6 @@ final class Daemon {
             service?.coordinator.feed(.seatActivity(seat.isThere))
         }
         seatActivity = seat
-        defer {
-            let body = awaitingLogins
-            awaitingLogins = nil
-            body?()
-        }
         guard case .sessions(let sessions) = view, let store = parts?.store else { return }
         let ids = sessions.map(\.id)
         if UserSession.hasEnded(with: store.session.logins, now: ids) {

@@ -38,6 +38,7 @@ final class LoginSessions {
     private let log: Logger
     private var onChange: (@LoopActor (View) -> Void)?
     private var onSwitch: (@LoopActor () -> Void)?
+    private var waiting: [@LoopActor () -> Void] = []
     /// Sessions by object path; nil until logind has answered.
     private var sessions: [String: LoginSession]?
     /// The listed sessions that logind has not answered about. Nothing is judged without them: the active session that
@@ -95,6 +96,11 @@ final class LoginSessions {
             sd_login_monitor_flush(monitor)
             self?.list()
         }
+    }
+
+    /// Runs `body` once ``view`` is not awaited any more.
+    func whenAnswered(_ body: @escaping @LoopActor () -> Void) {
+        if view == .awaited { waiting.append(body) } else { body() }
     }
 
     private func subscribe(_ connection: Connection) {
@@ -224,5 +230,8 @@ final class LoginSessions {
         guard view != self.view else { return }
         self.view = view
         onChange?(view)
+        let bodies = waiting
+        waiting = []
+        for body in bodies { body() }
     }
 }
