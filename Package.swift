@@ -147,7 +147,7 @@ let mockTargets: [Target] =
 let otherTargets: [Target] = [
     .systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])]),
     .target(
-        name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit"],
+        name: "TestSupport", dependencies: ["DBus", "PermissionModel", "PermissionTestKit", "System"],
         path: "Tests/TestSupport", exclude: ["cover.py", "widgets.py"], swiftSettings: strict),
     .executableTarget(
         name: "permd-testapp", dependencies: ["DBus", "PermissionModel"], path: "Tools/permd-testapp",
@@ -289,7 +289,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
-        .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel"], swiftSettings: strict),
+        .target(name: "PermissionTestKit", dependencies: ["DBus", "PermissionModel", "System"], swiftSettings: strict),
     ]
         + (hasOnlyPrograms
             ? optionalTargets.filter { !$0.isTest } : optionalTargets + otherTargets + fuzzTargets)

@@ -1,6 +1,7 @@
 // A new folder for one test, removed with the last reference to it.
 
 import Glibc
+import System
 
 package final class TemporaryFolder: Sendable {
     package let path: String
@@ -43,21 +44,7 @@ package final class TemporaryFolder: Sendable {
     /// Removes a file, or a folder with all its content. Links are not followed; what cannot be removed is left.
     package static func remove(_ path: String) {
         if unlink(path) == 0 { return }
-        for name in entries(of: path) { remove("\(path)/\(name)") }
+        for name in Folders.names(in: path) { remove("\(path)/\(name)") }
         rmdir(path)
-    }
-
-    /// The names in a folder; empty if it cannot be read.
-    package static func entries(of path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
     }
 }

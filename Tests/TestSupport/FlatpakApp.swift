@@ -4,6 +4,7 @@ package import DBus
 import Glibc
 package import PermissionModel
 package import PermissionTestKit
+import System
 
 /// A sandbox in which a program has its own root directory with a /.flatpak-info, like a flatpak.
 ///
@@ -74,7 +75,7 @@ package final class FlatpakSandbox: Sendable {
         _ instance: UInt32, info: String, hiding hidden: [String], _ isolation: Isolation = []
     ) -> [String] {
         var command = Superuser.command + ["bwrap", "--die-with-parent"]
-        for entry in TemporaryFolder.entries(of: "/") {
+        for entry in Folders.names(in: "/") {
             var status = stat()
             guard lstat("/\(entry)", &status) == 0 else { continue }
             switch status.st_mode & S_IFMT {
