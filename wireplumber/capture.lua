@@ -219,15 +219,15 @@ end
 -- What WirePlumber 0.4 leaves to this script: 60-permd.lua. Nil for other clients.
 local function first_rights (client)
   local access = client.properties["pipewire.access"]
-  local is_ours = not has_hooks and (access == "flatpak" or access == "restricted")
-  return is_ours and (manager_rights (client) or "rx") or nil
+  local has_none = not has_hooks and (access == "flatpak" or access == "restricted")
+  return has_none and (manager_rights (client) or "rx") or nil
 end
 
 -- No rights on permd-pipewire, WirePlumber, which has several clients, and its metadata; sandboxed clients may have
 -- some of these names, too.
 local function hidden ()
   local rights, processes = {}, {}
-  for metadata in marks_om:iterate () do
+  for metadata in metadata_om:iterate () do
     local owner = find (clients_om, "bound-id", metadata["global-properties"]["client.id"])
     if owner and is_trusted (owner) then
       rights[metadata["bound-id"]] = "-"
@@ -413,7 +413,7 @@ local function start ()
 
   -- Global, because the script engine would collect locals when the script has run.
   marks = ImplMetadata ("permd")
-  marks_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
+  metadata_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
   clients_om = ObjectManager { Interest { type = "client" } }
   nodes_om = ObjectManager { Interest { type = "node" } }
   pw_links_om = ObjectManager { Interest { type = "link" } }
@@ -427,7 +427,7 @@ local function start ()
       metadata:connect ("changed", marked)
     end
   end)
-  marks_om:connect ("object-added", function (_, metadata)
+  metadata_om:connect ("object-added", function (_, metadata)
     hide_if_ours (metadata, hidden ())
   end)
   clients_om:connect ("object-added", client_added)
@@ -440,7 +440,7 @@ local function start ()
     links_om:connect ("object-added", check_link)
     links_om:connect ("object-removed", link_removed)
   end
-  for _, objects in ipairs { marks_om, clients_om, nodes_om, pw_links_om, items_om, links_om } do
+  for _, objects in ipairs { metadata_om, clients_om, nodes_om, pw_links_om, items_om, links_om } do
     objects:activate ()
   end
 end

@@ -13,6 +13,10 @@ import Testing
 struct AttackTests {
     private static let app = "flatpak:org.example.Recorder"
 
+    private static func program(_ name: String) -> String {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: name).path
+    }
+
     @LoopActor
     private struct Attack {
         let server: SoundServer
@@ -23,12 +27,17 @@ struct AttackTests {
         /// Runs a script in the sandbox, and returns what it printed.
         @discardableResult
         func attack(_ script: String, _ arguments: String...) async throws -> String {
-            let child = try ChildProcess(
-                sandbox.command[0], Array(sandbox.command.dropFirst()) + ["sh", "-c", script, "sh"] + arguments,
-                environment: server.environment)
+            let child = try start(["sh", "-c", script, "sh"] + arguments)
             let output = await child.output()
             _ = await child.waitForExit()
             return output
+        }
+
+        /// Starts a program in the sandbox.
+        func start(_ command: [String], standardInput: ChildProcess.Stream = .null) throws -> ChildProcess {
+            try ChildProcess(
+                sandbox.command[0], Array(sandbox.command.dropFirst()) + command, environment: server.environment,
+                standardInput: standardInput)
         }
 
         /// The number of the client with that name. Tests of this user that have many descriptors on their way keep pw-cli
@@ -109,11 +118,9 @@ struct AttackTests {
         try await place.server.run(
             "pactl load-module module-pipe-sink file=\(pipe) sink_name=leak format=s16le rate=48000 channels=1")
         let (reader, heard) = try listen(to: pipe, place)
-        let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "load_module.py").path
-        let words = ["python3", program, "module-loopback", "source=test_microphone", "sink=leak"]
-        let thief = try ChildProcess(
-            place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + words,
-            environment: place.server.environment, standardInput: .pipe)
+        let program = AttackTests.program("load_module.py")
+        let thief = try place.start(
+            ["python3", program, "module-loopback", "source=test_microphone", "sink=leak"], standardInput: .pipe)
         var lines = thief.lines.makeAsyncIterator()
         #expect(await lines.next() == "connected")
         place.server.send(SIGSTOP, to: .pipewire)
@@ -218,9 +225,7 @@ struct AttackTests {
         let place = try await place()
         let script = try place.server.folder.write(
             "metadata = ImplMetadata(\"permd\")\nmetadata:activate(Features.ALL)\n", to: "metadata.lua")
-        let attack = try ChildProcess(
-            place.sandbox.command[0], Array(place.sandbox.command.dropFirst()) + ["wpexec", script],
-            environment: place.server.environment)
+        let attack = try place.start(["wpexec", script])
         try await place.server.until(
             "the metadata", "[ $(pw-cli list-objects Metadata | grep -c '\"permd\"') = 2 ]")
         let late = try await Recorder(.native, "late", on: place.server)
@@ -313,7 +318,7 @@ struct AttackTests {
     @Test func firstMessage() async throws {
         let place = try await place()
         let guards = [try await place.client("permd-pipewire"), try await place.client("WirePlumber")]
-        let program = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "destroy.py").path
+        let program = AttackTests.program("destroy.py")
         for _ in 1...5 {
             let answer = try await place.attack("exec python3 \(program) $1", guards.joined(separator: " "))
             #expect(answer == "done\n")
