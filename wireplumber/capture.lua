@@ -1,12 +1,5 @@
 -- Keeps WirePlumber from linking a recorder to a microphone or camera unless permd-pipewire has granted it. It works
--- without permd-pipewire, too: then nothing new is granted. What plays is not concerned. And hides permd-pipewire,
--- WirePlumber and its metadata "permd" from clients that PipeWire itself does not trust, which may end what they see.
---
--- permd-pipewire writes into the metadata "permd", which belongs to WirePlumber:
---   subject: a client that may record, or a node that outlives its maker; key: "microphone" or "camera"; value: its
---     serial number, as IDs are used again
---   subject: a source; key: "plain"; value: "true" if it carries neither (the output of a filter for music)
---   subject: a stream; key: "silence"; value: the source of silence that it is given while it is undecided
+-- without permd-pipewire, too: then nothing new is granted. What plays is not concerned.
 
 -- WirePlumber 0.5 has hooks; 0.4 has none.
 local has_hooks = SimpleEventHook ~= nil
@@ -15,16 +8,7 @@ if not has_hooks and ... == nil then
   return
 end
 
--- The permissions: the beginnings of the media classes of their sources and of the streams that record from them, and
--- whether permd-pipewire can mark a source as plain. The same table is in Sources/CaptureRules/SourceRule.swift.
-local kinds = {
-  microphone = {
-    sources = { "Audio/Source", "Audio/Duplex" }, streams = { "Stream/Input/Audio" }, may_be_plain = true,
-  },
-  camera = { sources = { "Video/Source" }, streams = { "Stream/Input/Video" } },
-}
--- The nodes of all these sources, by ID.
-local sources = {}
+local marks, rights = require ("permd/marks"), require ("permd/rights")
 -- By stream, the source of silence and the link to it.
 local silence = {}
 -- With WirePlumber 0.4, the items of undecided streams, by node; its policy does not see them meanwhile.
@@ -34,60 +18,8 @@ local denied = {}
 -- The item that is just being announced to all scripts, and may not have been to this one.
 local announced
 
-local function find (objects, property, id)
-  return id and objects:lookup { Constraint { property, "=", tonumber (id), type = "gobject" } }
-end
-
--- The permission whose sources, or whose streams, include a node.
-local function kind_of (node, role)
-  local media_class = node.properties["media.class"] or ""
-  for key, kind in pairs (kinds) do
-    for _, class in ipairs (kind[role]) do
-      if media_class:find (class, 1, true) == 1 then
-        return key
-      end
-    end
-  end
-end
-
--- The permission that a source needs; nil for other nodes.
-local function permission (node)
-  local key = kind_of (node, "sources")
-  local is_plain = key and kinds[key].may_be_plain and marks:find (node["bound-id"], "plain") == "true"
-  return not is_plain and key or nil
-end
-
-local function is_marked (object, key)
-  local serial = marks:find (object["bound-id"], key)
-  return serial ~= nil and object["global-properties"]["object.serial"] == serial
-end
-
--- Whose marks count for a node: its client's, or its own if it outlives its maker and may claim any client. Nodes
--- without either belong to PipeWire itself.
-local function holder_id (node)
-  local lingers = node.properties["object.linger"]
-  return (lingers == "true" or lingers == "1") and node["bound-id"] or tonumber (node.properties["client.id"])
-end
-
-local function is_granted (node, key)
-  local id = holder_id (node)
-  local holder = id == node["bound-id"] and node or find (clients_om, "bound-id", id)
-  return id == nil or holder ~= nil and is_marked (holder, key)
-end
-
-local function may_record (recorder, source)
-  local needed = source and permission (source)
-  return not needed or recorder ~= nil and is_granted (recorder, needed)
-end
-
--- Whether a stream may record something of its kind.
-local function may_continue (node)
-  local key = kind_of (node, "streams")
-  return key ~= nil and is_granted (node, key)
-end
-
 local function item_with (id)
-  return announced and announced.id == tonumber (id) and announced or find (items_om, "id", id)
+  return announced and announced.id == tonumber (id) and announced or marks.find (items_om, "id", id)
 end
 
 local function item_of (node_id)
@@ -148,7 +80,7 @@ local function retry (node)
     Core.timeout_add (milliseconds, function ()
       local item = not undecided[id] and not silence[id] and item_of (id)
       local recorder = node_of (item)
-      if recorder and may_continue (recorder) and not link_to (item) then
+      if recorder and marks.may_continue (recorder) and not link_to (item) then
         link_again (item, recorder)
       end
       return false
@@ -161,7 +93,7 @@ local function recorders (holder, key)
   local found = {}
   local function add (item)
     local node = node_of (item)
-    if node and holder_id (node) == holder and kind_of (node, "streams") == key then
+    if node and marks.holder_id (node) == holder and marks.kind_of (node, "streams") == key then
       table.insert (found, item)
     end
   end
@@ -204,84 +136,11 @@ local function set_silence (stream, source)
   give_silence ()
 end
 
-local function is_trusted (client)
-  local access = client.properties["pipewire.access"]
-  return access == "unrestricted" or access == "allowed"
-end
-
--- The rights of a sandboxed client that manages what others play: all while it may record. Nil for other clients.
-local function manager_rights (client)
-  local is_manager = client.properties["pipewire.access"] == "flatpak" and
-      client.properties["media.category"] == "Manager"
-  return is_manager and (is_marked (client, "microphone") and "all" or "rx") or nil
-end
-
--- What WirePlumber 0.4 leaves to this script: 60-permd.lua. Nil for other clients.
-local function first_rights (client)
-  local access = client.properties["pipewire.access"]
-  local has_none = not has_hooks and (access == "flatpak" or access == "restricted")
-  return has_none and (manager_rights (client) or "rx") or nil
-end
-
--- No rights on permd-pipewire, WirePlumber, which has several clients, and its metadata; sandboxed clients may have
--- some of these names, too.
-local function hidden ()
-  local rights, processes = {}, {}
-  for metadata in metadata_om:iterate () do
-    local owner = find (clients_om, "bound-id", metadata["global-properties"]["client.id"])
-    if owner and is_trusted (owner) then
-      rights[metadata["bound-id"]] = "-"
-      processes[owner.properties["pipewire.sec.pid"] or ""] = true
-    end
-  end
-  for client in clients_om:iterate () do
-    local is_owner = processes[client.properties["pipewire.sec.pid"] or ""]
-    if is_trusted (client) and (is_owner or client.properties["application.name"] == "permd-pipewire") then
-      rights[client["bound-id"]] = "-"
-    end
-  end
-  return rights
-end
-
-local function hide (rights, client)
-  -- WirePlumber 0.4 does not survive an empty table.
-  if next (rights) and not is_trusted (client) then
-    client:update_permissions (rights)
-  end
-end
-
--- A client or metadata that was added may be one of ours.
-local function hide_if_ours (object, rights)
-  if rights[object["bound-id"]] then
-    for client in clients_om:iterate () do
-      hide (rights, client)
-    end
-  end
-end
-
--- Clients that PipeWire itself does not trust could make links without WirePlumber. They lose sight of the sources
--- together with their first rights. permd-pipewire gives them back when it marks the client, and again when it is told
--- that the mark was made: in case this came between the two. A marked client sees the sources before its streams are
--- linked: the PulseAudio server waits for ever for one that it cannot see.
-local function set_rights (client, source)
-  local needed = permission (source)
-  if needed and not is_trusted (client) and source.properties["node.name"] ~= "permd.silence" then
-    local rights = is_marked (client, needed) and (manager_rights (client) or "rx") or "-"
-    client:update_permissions { [source["bound-id"]] = rights }
-  end
-end
-
 -- Sets the rights of a client, and links streams, by a mark that was made or removed.
 local function obey (holder, key, serial)
-  local client = find (clients_om, "bound-id", holder)
-  local rights = client and manager_rights (client)
-  if rights then
-    client:update_permissions { any = rights }
-  end
-  for _, source in pairs (client and is_marked (client, key) and sources or {}) do
-    if permission (source) == key then
-      set_rights (client, source)
-    end
+  local client = marks.find (marks.clients, "bound-id", holder)
+  if client then
+    rights.set (client, key)
   end
   for _, item in ipairs (recorders (holder, key)) do
     local node = node_of (item)
@@ -300,7 +159,7 @@ local function marked (_, subject, key, _, value)
   if (key or "silence") == "silence" then
     set_silence (subject, tonumber (value))
   end
-  for each in pairs (kinds) do
+  for each in pairs (marks.kinds) do
     if (key or each) == each then
       obey (subject, each, value)
     end
@@ -308,34 +167,24 @@ local function marked (_, subject, key, _, value)
 end
 
 local function node_added (_, node)
-  if kind_of (node, "sources") then
-    sources[node["bound-id"]] = node
-    for client in clients_om:iterate () do
-      set_rights (client, node)
-    end
+  if marks.kind_of (node, "sources") then
+    rights.source_added (node)
   end
 end
 
 -- PipeWire uses the numbers of clients and nodes again.
 local function removed (_, object)
   local id = object["bound-id"]
-  marks:set (id, nil, nil, nil)
-  sources[id], undecided[id] = nil, nil
+  marks.metadata:set (id, nil, nil, nil)
+  rights.source_removed (id)
+  undecided[id] = nil
 end
 
 local function client_added (_, client)
-  local rights, first = hidden (), first_rights (client)
-  hide (rights, client)
-  hide_if_ours (client, rights)
-  for _, source in pairs (sources) do
-    set_rights (client, source)
-  end
-  if first then
-    client:update_permissions { any = first }
-  end
+  rights.client_added (client)
   -- It may have been marked before it was known here.
-  for key in pairs (kinds) do
-    if is_marked (client, key) then
+  for key in pairs (marks.kinds) do
+    if marks.is_marked (client, key) then
       obey (client["bound-id"], key, true)
     end
   end
@@ -344,10 +193,10 @@ end
 -- PipeWire before 0.3.75 lets sandboxed clients link what they have no rights on. permd-pipewire cuts all such links;
 -- this is for when it does not run.
 local function cut (_, link)
-  local recorder = find (nodes_om, "bound-id", link.properties["link.input.node"])
-  local client = recorder and find (clients_om, "bound-id", recorder.properties["client.id"])
-  local source = find (nodes_om, "bound-id", link.properties["link.output.node"])
-  if client and not is_trusted (client) and not may_record (recorder, source) then
+  local recorder = marks.find (nodes_om, "bound-id", link.properties["link.input.node"])
+  local client = recorder and marks.find (marks.clients, "bound-id", recorder.properties["client.id"])
+  local source = marks.find (nodes_om, "bound-id", link.properties["link.output.node"])
+  if client and not rights.is_trusted (client) and not marks.may_record (recorder, source) then
     link:request_destroy ()
   end
 end
@@ -356,8 +205,8 @@ end
 local function check_target (event)
   local item = event:get_subject ()
   local source = node_of (event:get_data ("target"))
-  local is_known, may_link = pcall (may_record, node_of (item), source)
-  if source and kind_of (source, "sources") and not (is_known and may_link) then
+  local is_known, may_link = pcall (marks.may_record, node_of (item), source)
+  if source and marks.kind_of (source, "sources") and not (is_known and may_link) then
     Log.info (item, "not granted by permd")
     event:stop_processing ()
   end
@@ -370,8 +219,8 @@ local function check_link (_, link)
   local recorder_id = tonumber (link.properties["in.item.id"])
   local recorder = node_of (item_with (recorder_id))
   local source = node_of (item_with (link.properties["out.item.id"]))
-  local is_playback = recorder ~= nil and kind_of (recorder, "streams") == nil
-  if not (source and may_record (recorder, source) or not source and is_playback) then
+  local is_playback = recorder ~= nil and marks.kind_of (recorder, "streams") == nil
+  if not (source and marks.may_record (recorder, source) or not source and is_playback) then
     denied[link.id] = recorder_id
     link:reset ()
   end
@@ -382,9 +231,9 @@ local function link_removed (_, link)
   local item = item_with (denied[link.id])
   denied[link.id] = nil
   local node = node_of (item)
-  if node and kind_of (node, "streams") then
+  if node and marks.kind_of (node, "streams") then
     withdraw (item, node)
-    if may_continue (node) then
+    if marks.may_continue (node) then
       resubmit (node)
     end
   end
@@ -395,7 +244,7 @@ local function item_added (_, item)
   -- If the sources were hidden from a client after permd-pipewire had marked it, PipeWire denies its links until
   -- permd-pipewire has given them back.
   local node = has_hooks and node_of (item)
-  if node and holder_id (node) and may_continue (node) then
+  if node and marks.holder_id (node) and marks.may_continue (node) then
     retry (node)
   end
 end
@@ -412,26 +261,21 @@ local function start ()
   end
 
   -- Global, because the script engine would collect locals when the script has run.
-  marks = ImplMetadata ("permd")
-  metadata_om = ObjectManager { Interest { type = "metadata", Constraint { "metadata.name", "=", "permd" } } }
-  clients_om = ObjectManager { Interest { type = "client" } }
   nodes_om = ObjectManager { Interest { type = "node" } }
   pw_links_om = ObjectManager { Interest { type = "link" } }
   items_om = ObjectManager { Interest { type = "SiLinkable" } }
   links_om = ObjectManager { Interest { type = "SiLink", Constraint { "is.policy.item.link", "=", true } } }
 
-  marks:activate (Features.ALL, function (metadata, problem)
+  rights.start ()
+  marks.metadata:activate (Features.ALL, function (metadata, problem)
     if problem then
       Log.warning (metadata, "permd: " .. tostring (problem))
     else
       metadata:connect ("changed", marked)
     end
   end)
-  metadata_om:connect ("object-added", function (_, metadata)
-    hide_if_ours (metadata, hidden ())
-  end)
-  clients_om:connect ("object-added", client_added)
-  clients_om:connect ("object-removed", removed)
+  marks.clients:connect ("object-added", client_added)
+  marks.clients:connect ("object-removed", removed)
   nodes_om:connect ("object-added", node_added)
   nodes_om:connect ("object-removed", removed)
   pw_links_om:connect ("object-added", cut)
@@ -440,7 +284,7 @@ local function start ()
     links_om:connect ("object-added", check_link)
     links_om:connect ("object-removed", link_removed)
   end
-  for _, objects in ipairs { metadata_om, clients_om, nodes_om, pw_links_om, items_om, links_om } do
+  for _, objects in ipairs { marks.clients, nodes_om, pw_links_om, items_om, links_om } do
     objects:activate ()
   end
 end

@@ -2,7 +2,7 @@
 
 package import PermissionModel
 
-/// What PipeWire calls the nodes of a permission. The same table is in wireplumber/capture.lua.
+/// What PipeWire calls the nodes of a permission. The same table is in wireplumber/marks.lua.
 package struct CaptureKind: Sendable {
     package let permission: Permission
     /// The beginnings of the media classes of its sources: `Audio/Source/Virtual` is a source as well.

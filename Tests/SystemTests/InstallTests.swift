@@ -75,6 +75,7 @@ struct InstallTests {
             expected += [
                 "libexec/permd-pipewire", "\(units)/permd-pipewire.service", "share/man/man1/permd-pipewire.1",
                 "share/wireplumber/scripts/permd/capture.lua", "share/wireplumber/main.lua.d/60-permd.lua",
+                "share/wireplumber/scripts/lib/permd/marks.lua", "share/wireplumber/scripts/lib/permd/rights.lua",
                 "share/wireplumber/wireplumber.conf.d/50-permd.conf",
             ]
         }

@@ -11,9 +11,9 @@ struct StructureTests {
     /// Modules of the system and the toolchain, which every module may import.
     private static let everybodys: Set<String> = ["Glibc", "Synchronization", "Dispatch", "Swift"]
 
-    private static func files(_ folder: String) throws -> [URL] {
+    private static func files(_ folder: String, _ suffix: String = ".swift") throws -> [URL] {
         let names = try FileManager.default.subpathsOfDirectory(atPath: project.appending(path: folder).path)
-        return names.filter { $0.hasSuffix(".swift") }.map { project.appending(path: "\(folder)/\($0)") }
+        return names.filter { $0.hasSuffix(suffix) }.map { project.appending(path: "\(folder)/\($0)") }
     }
 
     /// The folder of a module; programs that are not installed are in Tools.
@@ -109,11 +109,13 @@ struct StructureTests {
     }
 
     @Test func filesAreShortAndStateTheirPurpose() throws {
-        for file in try StructureTests.files("Sources") + StructureTests.files("Tools") {
+        let scripts = try StructureTests.files("wireplumber", ".lua")
+        for file in try StructureTests.files("Sources") + StructureTests.files("Tools") + scripts {
             let lines = try String(contentsOf: file, encoding: .utf8).split(
                 separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.count <= 400, "\(file.lastPathComponent) has \(lines.count) lines")
-            #expect(lines.first?.hasPrefix("//") == true, "\(file.lastPathComponent) does not begin with a comment")
+            let begins = ["//", "--"].contains { lines.first?.hasPrefix($0) == true }
+            #expect(begins, "\(file.lastPathComponent) does not begin with a comment")
         }
     }
 
