@@ -45,10 +45,13 @@ package struct Claim: Sendable, Equatable {
     package var pid: Int32?
     /// The flatpak. pipewire-pulse says so of its clients, unless they do themselves.
     package var app: AppID?
+    /// Whether a sound server has connected for a client of its own, which cannot deny that.
+    package var isForClient: Bool
 
-    package init(pid: Int32? = nil, app: AppID? = nil) {
+    package init(pid: Int32? = nil, app: AppID? = nil, isForClient: Bool = false) {
         self.pid = pid
         self.app = app
+        self.isForClient = isForClient
     }
 }
 

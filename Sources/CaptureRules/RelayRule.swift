@@ -11,7 +11,7 @@
 //     game, recorder, recorder, editor   game, editor    the recorder is named twice
 //
 // There may be more clients than connections: the server keeps a client whose connection was closed until its sound has
-// ended. Where processes of several sandboxes know themselves by the same ID, what they say of their apps is counted in
+// ended, and PipeWire may notice its end late. Such a one may have been sandboxed, whatever it says. Where processes of several sandboxes know themselves by the same ID, what they say of their apps is counted in
 // the same way.
 
 package import PermissionModel
@@ -47,7 +47,7 @@ package struct RelayPeer: Sendable, Equatable {
     var mayBeSandboxed: Bool { processes.contains { $0.mayBeSandboxed } }
 
     /// The one that a claim means, if they are outside sandboxes.
-    func process(_ claim: Claim) -> RelayProcess? { processes.first { $0.key.pid == claim.pid } }
+    func process(_ claim: Claim) -> RelayProcess? { processes.first { $0.ownPid == claim.pid } }
 }
 
 package enum RelayRule {
@@ -72,16 +72,13 @@ package enum RelayRule {
         }
         let inside = sandboxed.flatMap { $0.split(claims.values) }
         return claims.mapValues { claim in
+            if claim.pid == server, !claim.isForClient, sandboxed.isEmpty { return .session }
             if let group = inside.first(where: { $0.contains(claim) }) { return group.owner }
-            let peer = outside.first { $0.process(claim) != nil }
-            if !sandboxed.isEmpty {
-                // A client of a sandboxed program may say so, too.
-                guard let peer, claims.values.count(where: { peer.process($0) != nil }) == peer.connections else {
-                    return .unknown
-                }
-            }
-            if claim.pid == server { return .session }
-            guard let process = peer?.process(claim), let app = process.app else { return .unsandboxed }
+            // Clients of a sandboxed program may say so, too, also if none is connected any more.
+            guard let peer = outside.first(where: { $0.process(claim) != nil }),
+                claims.values.count(where: { peer.process($0) != nil }) == peer.connections,
+                let process = peer.process(claim), let app = process.app
+            else { return .unknown }
             return .process(process.key, app)
         }
     }

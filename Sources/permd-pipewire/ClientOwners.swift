@@ -224,7 +224,7 @@ final class ClientOwners {
 
     /// Whether it may be the server's own, as that of a module is.
     private func isOfServer(_ entry: Entry) -> Bool {
-        entry.client.map { $0.claim.pid == entry.process?.pid } ?? true
+        entry.client.map { $0.claim.pid == entry.process?.pid && !$0.claim.isForClient } ?? true
     }
 
     /// Looks for the processes behind the clients that `wanted` names, where that is not certain. Returns those that are

@@ -8,7 +8,7 @@ import PermissionModel
 @LoopActor
 final class GraphMirror {
     private(set) var graph = Graph()
-    /// What capture.lua hides no sources from.
+    /// What rights.lua hides no sources from.
     private static let trusted: Set<String?> = ["unrestricted", "allowed"]
 
     /// What the session manager has made, by the names of their objects.
@@ -59,7 +59,8 @@ final class GraphMirror {
         let client = Client(
             claim: Claim(
                 pid: properties["application.process.id"].flatMap { Int32($0) },
-                app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") }),
+                app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") },
+                isForClient: properties["pulse.server.type"] != nil),
             isTrusted: GraphMirror.trusted.contains(properties["pipewire.access"]),
             portal: properties["pipewire.access.portal.app_id"].map {
                 let roles = properties["pipewire.access.portal.media_roles"] ?? ""

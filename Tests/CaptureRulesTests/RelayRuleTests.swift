@@ -20,9 +20,12 @@ struct RelayRuleTests {
     }
 
     private func owners(
-        _ claims: [ObjectID: Int32?], apps: [ObjectID: AppID] = [:], _ peers: [RelayPeer], isComplete: Bool = true
+        _ claims: [ObjectID: Int32?], apps: [ObjectID: AppID] = [:], own: Set<ObjectID> = [], _ peers: [RelayPeer],
+        isComplete: Bool = true
     ) -> [ObjectID: Owner] {
-        let claims = claims.reduce(into: [ObjectID: Claim]()) { $0[$1.key] = Claim(pid: $1.value, app: apps[$1.key]) }
+        let claims = claims.reduce(into: [ObjectID: Claim]()) {
+            $0[$1.key] = Claim(pid: $1.value, app: apps[$1.key], isForClient: !own.contains($1.key))
+        }
         return RelayRule.owners(claims: claims, peers: peers, isComplete: isComplete, server: RelayRuleTests.server)
     }
 
@@ -36,8 +39,25 @@ struct RelayRuleTests {
         // These may be clients of the sandboxed program, whose honest one has no connection any more.
         #expect(found[3] == .unknown)
         #expect(found[4] == .unknown)
-        let outside = owners([1: 100, 3: 5, 4: nil], [peer(100, RelayRuleTests.player)])
-        #expect(outside == [1: process(100, RelayRuleTests.player), 3: .session, 4: .unsandboxed])
+        let outside = owners([1: 100, 3: 5, 4: nil], own: [3], [peer(100, RelayRuleTests.player)])
+        #expect(outside == [1: process(100, RelayRuleTests.player), 3: .session, 4: .unknown])
+    }
+
+    /// A program outside sandboxes may know itself by another number, too.
+    @Test func aProgramInAContainer() {
+        let peers = [peer(100, RelayRuleTests.player, own: 7)]
+        #expect(owners([1: 7], peers)[1] == process(100, RelayRuleTests.player))
+        #expect(owners([1: 100], peers)[1] == .unknown)
+    }
+
+    /// A sandboxed client has left, and PipeWire has not noticed: it may have said anything.
+    @Test func aClientThatHasLeft() {
+        let peers = [peer(100, RelayRuleTests.player)]
+        for claim: Int32? in [100, 5, 77, nil] {
+            let found = owners([1: 100, 2: claim, 3: 5], own: [3], peers)
+            #expect(found[2] == .unknown && found[3] == .session)
+            #expect(found[1] == (claim == 100 ? .unknown : process(100, RelayRuleTests.player)))
+        }
     }
 
     /// The server keeps clients for a while whose connections have been closed. Such a one hides that another lies.
@@ -144,7 +164,7 @@ struct RelayRuleTests {
     @Test func programsInAnotherNetwork() {
         let programs = RelayPeer(
             [holder(100, RelayRuleTests.player), holder(101, RelayRuleTests.player)], connections: 1)
-        #expect(owners([1: 101, 2: nil], [programs]) == [1: process(101, RelayRuleTests.player), 2: .unsandboxed])
+        #expect(owners([1: 101, 2: nil], [programs]) == [1: process(101, RelayRuleTests.player), 2: .unknown])
         let mixed = RelayPeer([holder(100, RelayRuleTests.player), holder(101, nil)], connections: 1)
         #expect(owners([1: 100], [mixed]) == [1: .unknown])
     }
