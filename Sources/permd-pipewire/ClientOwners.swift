@@ -134,8 +134,8 @@ final class ClientOwners {
     func listed(isFirst: Bool, couldRecord: (ObjectID) -> Bool) {
         for (id, entry) in entries where !isFirst && !couldRecord(id) {
             entry.origin.makers = nil
-            // It may have been taken for the server's own before its origin was known.
-            if entry.isRelayed, entry.owner == .session { entry.owner = nil }
+            // It was identified before by who else was there.
+            if entry.isRelayed, isOfServer(entry) { entry.owner = nil }
         }
         for (id, origin) in nodes { if couldRecord(id) { origin.other = .session } else { origin.makers = nil } }
     }

@@ -59,11 +59,13 @@ struct AttackTests {
     }
 
     /// - Parameter before: What is done before permd-pipewire runs for the first time.
-    private func place(_ before: @LoopActor (Attack) async throws -> Void = { _ in }) async throws -> Attack {
+    private func place(
+        _ beside: Recorder.Kind = .native, _ before: @LoopActor (Attack) async throws -> Void = { _ in }
+    ) async throws -> Attack {
         let server = try await SoundServer(isEnforced: false)
         let sandbox = try await FlatpakSandbox("org.example.Recorder", on: server.permd.bus)
         try await server.permctl("deny", AttackTests.app, "microphone")
-        let beside = try await Recorder(.native, "beside", on: server)
+        let beside = try await Recorder(beside, "beside", on: server)
         let place = Attack(server: server, sandbox: sandbox, beside: beside)
         try await before(place)
         try await server.enforce()
@@ -71,19 +73,15 @@ struct AttackTests {
         return place
     }
 
-    /// Modules of the PulseAudio server do it, for a program that has left, also if it did so while permd-pipewire was away.
-    @Test(arguments: [false, true])
-    func modulesOfTheSoundServer(_ isAway: Bool) async throws {
-        let place = try await place()
+    /// Modules of the PulseAudio server do it, for a program that has left, also if it did so while permd-pipewire was away,
+    /// and whoever else is a client of that server.
+    @Test(arguments: [false, true], [Recorder.Kind.native, .pulse])
+    func modulesOfTheSoundServer(_ isAway: Bool, _ beside: Recorder.Kind) async throws {
+        let place = try await place(beside)
+        let (reader, heard) = try await leak(place)
         if isAway { await place.server.stopEnforcing() }
-        let pipe = place.server.folder.file("pipe")
-        let modules = try await place.attack(
-            """
-            pactl load-module module-pipe-sink file="$1" sink_name=leak format=s16le rate=48000 channels=1 &&
-            pactl load-module module-loopback source=test_microphone sink=leak
-            """, pipe)
-        #expect(modules.split(separator: "\n").count == 2)
-        let (reader, heard) = try listen(to: pipe, place)
+        let module = try await place.attack("pactl load-module module-loopback source=test_microphone sink=leak")
+        #expect(module.split(separator: "\n").count == 1)
         if isAway {
             // Clients are identified in an order that differs from run to run.
             for _ in 1...8 {
@@ -100,8 +98,11 @@ struct AttackTests {
         await place.end()
     }
 
-    /// Reads what a module writes to a pipe. Sound that is not silence is heard.
-    private func listen(to pipe: String, _ place: Attack) throws -> (reader: ChildProcess, heard: EventLog<String>) {
+    /// Reads what is played to the speaker "leak". Sound that is not silence is heard.
+    private func leak(_ place: Attack) async throws -> (reader: ChildProcess, heard: EventLog<String>) {
+        let pipe = place.server.folder.file("pipe")
+        try await place.server.run(
+            "pactl load-module module-pipe-sink file=\(pipe) sink_name=leak format=s16le rate=48000 channels=1")
         let heard = EventLog<String>()
         let reader = try ChildProcess(
             "sh", ["-c", "stdbuf -oL od -An -v -td2 -w2048 \"$0\"", pipe], environment: place.server.environment)
@@ -114,10 +115,7 @@ struct AttackTests {
     /// PipeWire may notice that a client has left before it notices the module that the client has loaded.
     @Test func aModuleOfAClientThatLeaves() async throws {
         let place = try await place()
-        let pipe = place.server.folder.file("pipe")
-        try await place.server.run(
-            "pactl load-module module-pipe-sink file=\(pipe) sink_name=leak format=s16le rate=48000 channels=1")
-        let (reader, heard) = try listen(to: pipe, place)
+        let (reader, heard) = try await leak(place)
         let program = AttackTests.program("load_module.py")
         let thief = try place.start(
             ["python3", program, "module-loopback", "source=test_microphone", "sink=leak"], standardInput: .pipe)
