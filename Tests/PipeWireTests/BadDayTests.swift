@@ -142,7 +142,7 @@ struct BadDayTests {
                 factory.name = audiotestsrc node.name = second_microphone media.class = Audio/Source
                 priority.session = 1001 object.linger = true audio.channels = 1 audio.position = [ FL ] }'
             """)
-        try await server.until("the second microphone", "pw-link --output | grep ^second_microphone:")
+        try await server.until("the second microphone", "\(SoundServer.scripts)/drive second_microphone")
         try await unplugMicrophone(of: server)
         try await recorder.hears()
         await server.end()

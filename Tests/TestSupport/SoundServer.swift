@@ -20,7 +20,7 @@ package final class SoundServer {
     private var parts: [Part: ChildProcess] = [:]
     private var point: ChildProcess?
 
-    nonisolated private static let scripts =
+    nonisolated package static let scripts =
         "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/") + "/scripts/test-sound"
 
     /// A script that runs a program with as many descriptors as are allowed: PipeWire needs some for each stream.
