@@ -224,6 +224,21 @@ final class GnomeStage: DesktopStage {
 
     func press(_ keys: Key...) async throws { try await eval("permdTest.type(\(keys.map(\.rawValue)))") }
 
+    /// Presses keys as soon as the prompt comes.
+    func pressAtPrompt(_ keys: Key...) async throws {
+        try await eval("permdTest.typeAtPrompt(\(keys.map(\.rawValue)))")
+    }
+
+    /// What the prompt showed when those had been pressed, after "awake" or "asleep".
+    func seenAtPrompt() async throws -> [String] {
+        var seen: [String] = []
+        try await until("the keys") {
+            seen = try await read("permdTest.seen")
+            return !seen.isEmpty
+        }
+        return seen
+    }
+
     /// Clicks on what has that name, as soon as it can be used.
     func click(_ name: String) async throws {
         var place: [Double] = []

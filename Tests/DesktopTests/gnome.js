@@ -81,5 +81,20 @@
                 return permdTest.isTyping;
             });
         },
+
+        /** Types when the prompt comes, and notes what it then shows. */
+        typeAtPrompt: keys => {
+            permdTest.seen = [];
+            GLib.timeout_add(GLib.PRIORITY_DEFAULT, 10, () => {
+                if (!permdTest.prompt())
+                    return GLib.SOURCE_CONTINUE;
+                if (keys.length === 0) {
+                    permdTest.seen = [permdTest.isAwake() ? 'awake' : 'asleep', ...permdTest.texts()];
+                    return GLib.SOURCE_REMOVE;
+                }
+                permdTest.type(keys.splice(0));
+                return GLib.SOURCE_CONTINUE;
+            });
+        },
     };
 }
