@@ -11,8 +11,8 @@
 //     game, recorder, recorder, editor   game, editor    the recorder is named twice
 //
 // There may be more clients than connections: the server keeps a client whose connection was closed until its sound has
-// ended, and PipeWire may notice its end late. Such a one may have been sandboxed, whatever it says. Where processes of several sandboxes know themselves by the same ID, what they say of their apps is counted in
-// the same way.
+// ended, and PipeWire may notice its end late. Such a one may have been sandboxed, whatever it says. Where processes of
+// several sandboxes know themselves by the same ID, what they say of their apps is counted in the same way.
 
 package import PermissionModel
 

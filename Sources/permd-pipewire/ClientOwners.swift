@@ -134,7 +134,7 @@ final class ClientOwners {
     func listed(isFirst: Bool, couldRecord: (ObjectID) -> Bool) {
         for (id, entry) in entries where !isFirst && !couldRecord(id) {
             entry.origin.makers = nil
-            // It was identified before by who else was there.
+            // Until now it was taken for one that a client has made who is still there.
             if entry.isRelayed, isOfServer(entry) { entry.owner = nil }
         }
         for (id, origin) in nodes { if couldRecord(id) { origin.other = .session } else { origin.makers = nil } }
