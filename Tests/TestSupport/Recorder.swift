@@ -87,7 +87,7 @@ package final class Recorder {
                 if line.hasPrefix("pid ") {
                     self?.pid = Int32(line.dropFirst(4)) ?? 0
                 } else {
-                    (line.split(separator: " ").contains { $0 != "0" } ? sounding : silent).add(())
+                    (line == "0" ? silent : sounding).add(())
                 }
             }
         }
@@ -107,15 +107,16 @@ package final class Recorder {
     /// variables of stdbuf.
     private static let named = "echo \"pid $$\" && exec stdbuf -oL \"$@\""
 
-    /// Prints the samples of the growing file as numbers, without its header. It is not left to tail, to which a file
-    /// that is shorter than what is left out looks truncated.
+    /// Prints 0 for each 1024 zeros of the growing file after its header, and 1 for each 1024 other samples. The header is
+    /// not left to tail, to which a file that is shorter than what is left out looks truncated.
     private static let samples = """
         file=$1 header=$2
         shift 2
         : >"$file"
         "$@" "$file" &
         tail --sleep-interval=0.1 --pid=$! --bytes=+1 --follow=name --retry "$file" 2>/dev/null |
-            stdbuf -oL od -An -v -td2 -w2048 -j"$header" 2>/dev/null
+            stdbuf -oL od -An -v -td2 -w2048 -j"$header" 2>/dev/null |
+            stdbuf -oL sed -E 's/^[ 0]+$/0/; t; s/.*/1/'
         """
 
     /// Prints a line for each picture.
