@@ -7,6 +7,7 @@
 // A job that is refused, because too many wait, still fails after the earlier ones about its subject are complete.
 
 package import DBus
+import Synchronization
 
 @LoopActor
 package final class Worker {
@@ -19,11 +20,18 @@ package final class Worker {
     /// The most jobs that wait. Whoever can add more of them than this is a flood.
     package nonisolated static let maximumWaiting = 4096
 
+    /// Set by the thread of a job that has returned. The loop hears of that when it comes to it, and after a suspension not
+    /// before the deadline.
+    private final class ReturnFlag: Sendable {
+        let isSet = Atomic(false)
+    }
+
     private final class Job {
         let id: UInt64
         let subject: String
-        let start: @LoopActor () -> Bool
+        let start: @LoopActor (ReturnFlag) -> Bool
         let fail: @LoopActor () -> Void
+        let returned = ReturnFlag()
         var expiry: LoopTimer?
         /// Runs while other jobs wait for this one.
         var handover: LoopTimer?
@@ -32,7 +40,8 @@ package final class Worker {
         var isRefused = false
 
         init(
-            id: UInt64, subject: String, start: @escaping @LoopActor () -> Bool, fail: @escaping @LoopActor () -> Void
+            id: UInt64, subject: String, start: @escaping @LoopActor (ReturnFlag) -> Bool,
+            fail: @escaping @LoopActor () -> Void
         ) {
             (self.id, self.subject, self.start, self.fail) = (id, subject, start, fail)
         }
@@ -68,9 +77,10 @@ package final class Worker {
         let id = lastID
         let entry = Job(
             id: id, subject: subject,
-            start: { [weak self] in
+            start: { [weak self] returned in
                 runDetached {
                     let value = job()
+                    returned.isSet.store(true, ordering: .releasing)
                     Loop.shared.post { if self?.ended(id) ?? false { completion(value) } }
                 } == 0
             }, fail: { completion(nil) })
@@ -103,7 +113,7 @@ package final class Worker {
             })
         {
             let job = waiting.remove(at: index)
-            guard job.start() else {
+            guard job.start(job.returned) else {
                 job.expiry?.cancel()
                 Loop.shared.later(job.fail)
                 failRefused(about: job.subject)
@@ -134,6 +144,7 @@ package final class Worker {
             job.fail()
             return failRefused(about: job.subject)
         }
+        guard !job.returned.isSet.load(ordering: .acquiring) else { return }
         job.isOverdue = true
         let hopeless = stuckThreads == threads ? waiting : waiting.filter { $0.subject == job.subject }
         waiting.removeAll { next in hopeless.contains { $0 === next } }

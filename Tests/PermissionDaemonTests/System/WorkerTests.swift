@@ -74,6 +74,23 @@ struct WorkerTests {
         #expect(!results.all.contains("late"))
     }
 
+    /// As when the machine was suspended, or the loop was busy for long.
+    @Test func aJobThatHasReturnedIsNotLate() async throws {
+        let worker = Worker()
+        let results = EventLog<Bool>()
+        let returned = Gate()
+        worker.run(about: "disk", deadline: 10) {
+            returned.open()
+        } then: {
+            results.add($0 != nil)
+        }
+        let end = Loop.uptimeMilliseconds() + 50
+        returned.wait()
+        // Longer than a thread needs after that to return.
+        while Loop.uptimeMilliseconds() < end {}
+        #expect(try await results.wait(for: 1) == [true])
+    }
+
     @Test func aThousandJobsThatHangCostFourThreads() async throws {
         let worker = Worker()
         let gates = (0..<1000).map { _ in Gate() }
