@@ -52,12 +52,19 @@ install_missing() {
         sudo=sudo
     fi
     say "Installing ${missing[*]}"
-    local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends)
-    # The first attempt may fail because the package lists are missing or old; errors of the second are shown.
-    if ! $sudo "${install[@]}" "${missing[@]}" >/dev/null 2>&1; then
-        $sudo apt-get update -qq
-        $sudo "${install[@]}" "${missing[@]}" >/dev/null
-    fi
+    # What else installs packages on this machine is waited for, in seconds.
+    local install=(env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600
+        install -qq -y --no-install-recommends)
+    {
+        # Parts of a check that run beside each other take turns: apt waits for no other program that reads lists. What
+        # a package starts gets no descriptor, so it does not keep the lock.
+        flock 9
+        # The first attempt may fail because the package lists are missing or old; errors of the second are shown.
+        if ! $sudo "${install[@]}" "${missing[@]}" >/dev/null 2>&1 9<&-; then
+            $sudo apt-get update -qq 9<&-
+            $sudo "${install[@]}" "${missing[@]}" >/dev/null 9<&-
+        fi
+    } 9<"$ROOT/scripts/lib.sh"
 }
 
 # compile_texts FOLDER: compiles the translations to FOLDER/LANGUAGE/LC_MESSAGES/permd.mo.
