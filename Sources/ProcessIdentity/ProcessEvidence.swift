@@ -18,6 +18,8 @@ struct ProcessEvidence: Sendable {
     /// Whether nothing else has to be read: the process has the files of the system, and runs no script.
     let isImmediate: Bool
 
+    /// Its app or sandbox, which it cannot leave.
+    var sharer: String { String(decoding: controlGroups, as: UTF8.self) }
     /// What its files depend on: whoever makes them hang makes them hang for these processes only.
     var subject: String { String(decoding: controlGroups + mounts, as: UTF8.self) }
 }

@@ -35,7 +35,7 @@ package final class ProcessIdentifier {
         } catch {
             return completion(.failure(error))
         }
-        worker.run(about: evidence.subject) { [identity] in
+        worker.run(about: evidence.subject, for: evidence.sharer) { [identity] in
             let found = Result { () throws(UnknownProcess) in try identity.process(evidence, under: pidfd.raw) }
             guard case .failure = found, !program.isEmpty else { return found }
             return Result { () throws(UnknownProcess) in

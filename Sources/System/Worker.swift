@@ -11,8 +11,10 @@ import Synchronization
 
 @LoopActor
 package final class Worker {
-    /// The most threads: three may be stuck in file systems that hang while one goes on.
-    package nonisolated static let maximumThreads = 4
+    /// The most threads: all but one may be stuck in file systems that hang.
+    package nonisolated static let maximumThreads = 16
+    /// The most of them for one that shares them: a program that hangs in many places keeps others from none.
+    package nonisolated static let share = 4
     /// Milliseconds after which other jobs no longer wait for a running one. Most jobs take less than one.
     package nonisolated static let patience: Int64 = 50
     /// Milliseconds from adding a job to its failure, if no other time is given. A sleeping disk needs seconds to answer.
@@ -29,6 +31,7 @@ package final class Worker {
     private final class Job {
         let id: UInt64
         let subject: String
+        let sharer: String?
         let start: @LoopActor (ReturnFlag) -> Bool
         let fail: @LoopActor () -> Void
         let returned = ReturnFlag()
@@ -40,10 +43,10 @@ package final class Worker {
         var isRefused = false
 
         init(
-            id: UInt64, subject: String, start: @escaping @LoopActor (ReturnFlag) -> Bool,
+            id: UInt64, subject: String, sharer: String?, start: @escaping @LoopActor (ReturnFlag) -> Bool,
             fail: @escaping @LoopActor () -> Void
         ) {
-            (self.id, self.subject, self.start, self.fail) = (id, subject, start, fail)
+            (self.id, self.subject, self.sharer, self.start, self.fail) = (id, subject, sharer, start, fail)
         }
     }
 
@@ -67,16 +70,19 @@ package final class Worker {
     /// Runs `job` on a thread, then `completion` on the loop in a later turn, with what the job returned, or with nil
     /// after `deadline` milliseconds. What a job returns after that is dropped.
     ///
-    /// - Parameter subject: What the job depends on that may hang. Two jobs about one subject never run at the same time,
-    ///   and while one is stuck, all others about its subject fail at once.
+    /// - Parameters:
+    ///   - subject: What the job depends on that may hang. Two jobs about one subject never run at the same time, and
+    ///     while one is stuck, all others about its subject fail at once.
+    ///   - sharer: For whom it runs, if for somebody who may make jobs hang: they take a share of the threads.
     package func run<Value: Sendable>(
-        about subject: String, deadline: Int64 = Worker.deadline, _ job: @escaping @Sendable () -> Value,
+        about subject: String, for sharer: String? = nil, deadline: Int64 = Worker.deadline,
+        _ job: @escaping @Sendable () -> Value,
         then completion: @escaping @LoopActor (Value?) -> Void
     ) {
         lastID += 1
         let id = lastID
         let entry = Job(
-            id: id, subject: subject,
+            id: id, subject: subject, sharer: sharer,
             start: { [weak self] returned in
                 runDetached {
                     let value = job()
@@ -85,8 +91,8 @@ package final class Worker {
                 } == 0
             }, fail: { completion(nil) })
         // What waited for a thread that is stuck has failed before.
-        let isHanging = stuckThreads == threads || running.contains { $0.isOverdue && $0.subject == subject }
-        guard !isHanging else { return Loop.shared.later(entry.fail) }
+        let isHanging = running.contains { $0.isOverdue && $0.subject == subject }
+        guard !isHanging, !isStuck(sharer) else { return Loop.shared.later(entry.fail) }
         waiting.append(entry)
         guard waiting.count - refused <= Worker.maximumWaiting else {
             entry.isRefused = true
@@ -95,6 +101,16 @@ package final class Worker {
         }
         entry.expiry = Loop.shared.after(milliseconds: deadline) { [weak self] in self?.expired(entry) }
         startNext()
+    }
+
+    /// Whether nothing can run for somebody.
+    private func isStuck(_ sharer: String?) -> Bool {
+        let isShareStuck = running.count { $0.isOverdue && $0.sharer != nil && $0.sharer == sharer } >= Worker.share
+        return isShareStuck || stuckThreads == threads
+    }
+
+    private func hasThread(_ sharer: String?) -> Bool {
+        running.count { $0.sharer != nil && $0.sharer == sharer } < Worker.share
     }
 
     /// Fails the refused jobs about a subject whose turn it is.
@@ -109,7 +125,7 @@ package final class Worker {
     private func startNext() {
         while running.count < threads, running.allSatisfy({ $0.handover == nil }),
             let index = waiting.firstIndex(where: { next in
-                !next.isRefused && !running.contains { $0.subject == next.subject }
+                !next.isRefused && hasThread(next.sharer) && !running.contains { $0.subject == next.subject }
             })
         {
             let job = waiting.remove(at: index)
@@ -146,7 +162,7 @@ package final class Worker {
         }
         guard !job.returned.isSet.load(ordering: .acquiring) else { return }
         job.isOverdue = true
-        let hopeless = stuckThreads == threads ? waiting : waiting.filter { $0.subject == job.subject }
+        let hopeless = waiting.filter { $0.subject == job.subject || isStuck($0.sharer) }
         waiting.removeAll { next in hopeless.contains { $0 === next } }
         refused -= hopeless.count(where: \.isRefused)
         job.fail()

@@ -98,8 +98,9 @@ struct WorkerTests {
         #expect(try await results.wait(for: 1) == [true])
     }
 
-    @Test func aThousandJobsThatHangCostFourThreads() async throws {
-        let worker = Worker()
+    @Test func aThousandJobsThatHangCostFewThreads() async throws {
+        // All of its threads are taken well before the deadline.
+        let worker = Worker(patience: 1)
         let gates = (0..<1000).map { _ in Gate() }
         let results = EventLog<Bool>()
         let dropped = EventLog<Bool>()
@@ -127,6 +128,43 @@ struct WorkerTests {
             results.add($0 == nil)
         }
         #expect(try await results.wait(for: 1002).last == false)
+    }
+
+    /// A program that hangs in many places keeps no other from being looked at.
+    @Test func whoHangsTakesAShareOfTheThreads() async throws {
+        let worker = Worker()
+        let gates = (0..<Worker.share).map { _ in Gate() }
+        let (hanging, others) = (EventLog<Bool>(), EventLog<Int?>())
+        let dropped = EventLog<Bool>()
+        for (number, gate) in gates.enumerated() {
+            worker.run(about: "\(number)", for: "a", deadline: 500) {
+                gate.wait()
+                return Dropped(dropped)
+            } then: {
+                hanging.add($0 == nil)
+            }
+        }
+        worker.run(about: "more", for: "a", deadline: 60_000) {
+            1
+        } then: {
+            hanging.add($0 == nil)
+        }
+        worker.run(about: "more", for: "b", deadline: 60_000) {
+            2
+        } then: {
+            others.add($0)
+        }
+        #expect(try await others.wait(for: 1) == [2])
+        #expect(try await hanging.wait(for: Worker.share + 1).allSatisfy { $0 })
+        #expect(worker.stuckThreads == Worker.share)
+        worker.run(about: "still more", for: "a", deadline: 60_000) {
+            1
+        } then: {
+            hanging.add($0 == nil)
+        }
+        #expect(try await hanging.wait(for: Worker.share + 2).last == true)
+        for gate in gates { gate.open() }
+        try await dropped.wait(for: Worker.share)
     }
 
     @Test func withOneThreadNothingOvertakes() async throws {
