@@ -25,6 +25,7 @@ final class Coordinator {
     let log: Logger
     private(set) var queue: Queue
     private let agents: AgentLink
+    private(set) lazy var agentStarter = AgentStarter(connection: connection, identifier: identifier, log: log)
     let statuses: StatusPublisher
     private(set) lazy var objects = RequestObjects(connection: connection, now: now, requests: self)
     private(set) lazy var portal = PortalInterface(
@@ -158,7 +159,7 @@ final class Coordinator {
             log.warning(
                 "The agent \(agent.path) of \(agent.connection) failed \(Limits.agentFailures) prompts in a row and was unregistered"
             )
-        case .startAgentService: startAgentService()
+        case .startAgentService: agentStarter.start { [weak self] in self?.feed(.agentNotStarted($0)) }
         case .commit(let request, let decisions, let rows): commit(request, decisions, rows)
         // Repeated rows, which the store combines, would fill the journal.
         case .record(let rows): log(store.history.record(rows))
@@ -187,15 +188,6 @@ final class Coordinator {
         // Requests that are answered at once never get here, so they cannot fill the journal.
         if old == nil { log("asks for \(request.items.map(\.name).joined(separator: ", "))", of: request) }
         if old?.state != place.state { settingsInterface.notifyRequest(request, place.state.rawValue) }
-    }
-
-    private func startAgentService() {
-        let start = Message.busCall("StartServiceByName", [.string(BusNames.agentService), .uint32(0)])
-        connection.call(start) { [weak self] result in
-            guard case .failure(let error) = result else { return }
-            self?.log.info("No agent could be started: \(error.message)")
-            self?.feed(.agentNotStarted(error.message))
-        }
     }
 
     // MARK: Prompts

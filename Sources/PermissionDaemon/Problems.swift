@@ -34,6 +34,13 @@ extension Coordinator {
         if let problem = guardLink.connection.problem {
             problems.append(Problem(code: "guard-refused", text: problem.text, advice: problem.advice))
         }
+        if let usurper = agentStarter.usurper {
+            problems.append(
+                Problem(
+                    code: "agent-name-taken",
+                    text: "a program has taken \(BusNames.agentService), the name of the prompts: \(usurper)",
+                    advice: "end that program; agents are started by their unit meanwhile"))
+        }
         return problems + (queue.agentTrouble.map { [Problem($0)] } ?? [])
     }
 }

@@ -55,6 +55,35 @@ struct AgentTests {
         await stage.end()
     }
 
+    /// An app that may own the name keeps nobody from being asked.
+    @Test func anAppThatTakesTheNameOfTheAgent() async throws {
+        let stage = try await Stage()
+        let usurper = try await TestApp.flatpak("org.example.App", on: stage.permd)
+        #expect(try await usurper.ask("be-agent") == "ok")
+        let systemd = try FakeService(on: stage.permd.bus)
+        let started = EventLog<String>()
+        systemd.add(
+            "org.freedesktop.systemd1.Manager", at: "/org/freedesktop/systemd1",
+            [
+                Method(name: "StartUnit", inputs: ["name": "s", "mode": "s"], outputs: ["job": "o"]) { call in
+                    started.add(call.arguments[0].stringValue ?? "")
+                    call.reply(.objectPath("/org/freedesktop/systemd1/job/1"))
+                }
+            ])
+        try systemd.own("org.freedesktop.systemd1")
+        let app = try await stage.app()
+        try await app.request("t", [.camera])
+        try await started.first("the start") { $0 == "permd-agent.service" }
+        let problem = try #require(
+            try await stage.rows("ListProblems", nil).first { $0["code"] == .string("agent-name-taken") })
+        #expect(problem["problem"]?.stringValue?.contains("flatpak:org.example.App is sandboxed") == true)
+        _ = try await stage.agent([.deny(.always)])
+        #expect(try await app.response("t") == "0 refused=camera statuses=camera=denied")
+        await usurper.end()
+        await systemd.end()
+        await stage.end()
+    }
+
     /// The handles that Wayland compositors export are any printable ASCII; mutter's have blanks.
     @Test(arguments: ["wayland: a~ {\"}", "x11:3a00007", "wayland:"])
     func theHandleOfTheAppsWindow(_ handle: String) async throws {

@@ -155,6 +155,7 @@ final class TestAppProgram {
         case ("run", 1...): run(number, arguments.joined(separator: " "))
         case ("be-store", 2): beStore(number, arguments[0], arguments[1])
         case ("be-portal", 0): bePortal(number)
+        case ("be-agent", 0): say("\(number) \(own(BusNames.agentService) ? "ok" : "taken")")
         case ("be-daemon", 0): beDaemon(number)
         default: say("\(number) unknown command")
         }

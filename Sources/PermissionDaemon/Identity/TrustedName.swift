@@ -32,7 +32,8 @@ final class TrustedName {
         }
     }
 
-    private static func objection(to caller: Caller?) -> String? {
+    /// Why a program is not trusted with a name; nil if it is.
+    static func objection(to caller: Caller?) -> String? {
         guard let caller else { return "it cannot be identified" }
         return caller.isSandboxed ? "\(caller.app) is sandboxed" : nil
     }
