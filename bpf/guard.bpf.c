@@ -1,8 +1,11 @@
-// The kernel's part of permd-guard: decides each open of a guarded device node, and each ioctl that leads to an image.
+// The kernel's part of permd-guard: decides each open of a guarded device node, and each call that leads to an image.
 //
-// It attaches to security_file_open and security_file_ioctl by modifying their result (fmod_ret), which needs no "bpf" in
-// the kernel's list of security modules. What permd-guard has stored in `verdicts` holds. If nothing is stored, the thread
-// repeats its call until permd-guard has claimed it with PTRACE_INTERRUPT; then it waits without using a processor.
+// Each hook is here twice. As a program of type lsm it always runs. As one that modifies the result of a function
+// (fmod_ret) it needs no "bpf" in the kernel's list of security modules, but a kernel that preempts itself skips it while
+// it runs for another thread on the same processor, and what is skipped passes; permd-guard uses it on other kernels only.
+//
+// What permd-guard has stored in `verdicts` holds. If nothing is stored, the thread repeats its call until permd-guard has
+// claimed it with PTRACE_INTERRUPT; then it waits without using a processor.
 
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
@@ -17,7 +20,10 @@ typedef struct { __u32 val; } kuid_t;
 struct user_namespace { struct user_namespace *parent; int level; kuid_t owner; };
 struct cred { kuid_t uid; struct user_namespace *user_ns; };
 struct inode { __u16 i_mode; __u32 i_rdev; };
-struct file { struct inode *f_inode; };
+struct file { struct inode *f_inode; unsigned int f_mode; };
+struct kernfs_node { __u64 id; };
+struct cgroup { struct kernfs_node *kn; };
+struct css_set { struct cgroup *dfl_cgrp; };
 struct sigaction { void *sa_handler; };
 struct k_sigaction { struct sigaction sa; };
 struct sighand_struct { struct k_sigaction action[64]; };
@@ -30,6 +36,8 @@ struct task_struct {
     const struct cred *cred;
     struct sighand_struct *sighand;
     struct signal_struct *signal;
+    struct css_set *cgroups;
+    void *io_uring;
 };
 struct pt_regs___x86 { unsigned long orig_ax; };
 struct pt_regs___arm64 { int syscallno; };
@@ -47,12 +55,24 @@ char LICENSE[] SEC("license") = "GPL";
     } NAME SEC(".maps")
 
 // More nodes, users or processes than a machine has who use cameras. permd-guard keeps to these bounds itself.
-TABLE(majors, BPF_MAP_TYPE_HASH, __u32, __u32, 16, 0);       // Of nodes that are not in `nodes`.
+TABLE(majors, BPF_MAP_TYPE_HASH, __u32, __u32, 512, 0);      // Of nodes that are not in `nodes`.
 TABLE(nodes, BPF_MAP_TYPE_HASH, __u32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(users, BPF_MAP_TYPE_HASH, __u32, struct guard_user, 1024, BPF_F_NO_PREALLOC);
 TABLE(verdicts, BPF_MAP_TYPE_HASH, struct guard_verdict_key, struct guard_decision, 16384, BPF_F_NO_PREALLOC);
-// A thread for which there is no place is refused.
-TABLE(waits, BPF_MAP_TYPE_HASH, __u32, struct guard_wait, 2048, 0);
+TABLE(groups, BPF_MAP_TYPE_LRU_HASH, __u64, struct guard_rate, 4096, 0);    // Control groups that cause events.
+// The threads of each user that wait; permd-guard makes these tables. A thread for which there is no place is refused.
+struct user_waits {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct guard_wait));
+    __uint(max_entries, GUARD_WAITS);
+};
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+    __type(key, __u32);
+    __uint(max_entries, 1024);
+    __array(values, struct user_waits);
+} waits SEC(".maps");
 TABLE(reported, BPF_MAP_TYPE_HASH, __u32, __u32, 2048, BPF_F_NO_PREALLOC);  // Processes of which signals are reported.
 TABLE(settings, BPF_MAP_TYPE_ARRAY, __u32, struct guard_settings, 1, 0);
 // Some 4,000 events. A call that cannot be reported is refused.
@@ -63,21 +83,29 @@ struct {
 
 enum {
     EINTR = 4, EACCES = 13, ERESTARTNOINTR = 513,
-    S_IFMT = 0170000, S_IFCHR = 0020000,
-    PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000, SYS_IO_URING_ENTER = 426,
+    S_IFMT = 0170000, S_IFCHR = 0020000, FMODE_READ = 1, MAY_READ = 4,
+    PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000,
     SIGCHLD = 17, SIGCONT = 18, SIGSTOP = 19, SIGURG = 23, SIGWINCH = 28,
     MOST_SIGNALS = 64, MOST_NAMESPACES = 33, // MAX_USER_NAMESPACE_LEVEL and the first one
 };
 #define SA_RESTART 0x10000000ul
 
-enum { // videodev2.h: the numbers of VIDIOC_*
-    REQBUFS = 8, QBUF = 15, DQBUF = 17, STREAMON = 18, CREATE_BUFS = 92,
+enum { // videodev2.h: the numbers of VIDIOC_*, and the types of buffers into which programs write
+    REQBUFS = 8, QBUF = 15, EXPBUF = 16, DQBUF = 17, STREAMON = 18, CREATE_BUFS = 92,
+    VIDEO_OUTPUT = 2, VIDEO_OUTPUT_MPLANE = 10,
+};
+
+enum { // linux/fs.h: the numbers of devices that choose none
+    DYNAMIC_FIRST = 234, DYNAMIC_LAST = 254, MORE_DYNAMIC_FIRST = 384, MORE_DYNAMIC_LAST = 511,
 };
 
 struct attempt {
     struct task_struct *task;
     struct guard_process process;
-    __u32 thread, user, device, kind, call;
+    __u64 group;
+    __u32 thread, user, device, kind;
+    __u32 takes_images; /* From what is open already. */
+    __u32 call;         /* As in an event. */
 };
 
 // Of a process in a user namespace, whoever made the outermost one is responsible: its subordinate users are nobody's
@@ -94,22 +122,36 @@ static __always_inline struct guard_process program_of(struct task_struct *task)
         .start = leader->start_boottime, .pid = task->tgid, .exec = (__u32)leader->self_exec_id};
 }
 
-enum { SECOND = 1000000000, EVENTS_PER_SECOND = 1000 };
+// The control group, which a program cannot leave that may write none.
+static __always_inline __u64 group_of(struct task_struct *task) { return task->cgroups->dfl_cgrp->kn->id; }
 
-// A user's events are limited, so that those of other users find a place.
-static __always_inline int may_report(__u32 id) {
-    struct guard_user *user = bpf_map_lookup_elem(&users, &id);
+enum { SECOND = 1000000000, EVENTS_OF_USER = 1000, EVENTS_OF_GROUP = 250 }; // In a second.
+
+static __always_inline int is_within(struct guard_rate *rate, __u32 most) {
     __u64 now = bpf_ktime_get_ns();
-    if (!user) return 0;
-    if (now - user->since > SECOND) {
-        user->since = now;
-        user->events = 0;
+    if (now - rate->since > SECOND) {
+        rate->since = now;
+        rate->events = 0;
     }
-    return user->events++ < EVENTS_PER_SECOND;
+    return rate->events++ < most;
+}
+
+// Events are limited for each user, and for each control group, so that those of others find a place.
+static __always_inline int may_report(__u32 id, __u64 group_id) {
+    struct guard_user *user = bpf_map_lookup_elem(&users, &id);
+    if (!user) return 0;
+    struct guard_rate *group = bpf_map_lookup_elem(&groups, &group_id);
+    if (!group) {
+        struct guard_rate new = {};
+        bpf_map_update_elem(&groups, &group_id, &new, BPF_NOEXIST);
+        group = bpf_map_lookup_elem(&groups, &group_id);
+        if (!group) return 0;
+    }
+    return is_within(group, EVENTS_OF_GROUP) && is_within(&user->rate, EVENTS_OF_USER);
 }
 
 static __always_inline int report(enum guard_event_type type, const struct attempt *attempt) {
-    if (!may_report(attempt->user)) return 0;
+    if (!may_report(attempt->user, attempt->group)) return 0;
     struct guard_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
     if (!event) return 0;
     event->process = attempt->process;
@@ -119,17 +161,20 @@ static __always_inline int report(enum guard_event_type type, const struct attem
     event->device = attempt->device;
     event->kind = attempt->kind;
     event->call = attempt->call;
+    event->group = attempt->group;
     bpf_ringbuf_submit(event, 0);
     return 1;
 }
 
 struct poll {
-    __u32 thread, claim;
+    __u32 user, thread, claim;
     __u64 end;
 };
 
 static long poll_claim(__u32 index, struct poll *poll) {
-    volatile struct guard_wait *wait = bpf_map_lookup_elem(&waits, &poll->thread);
+    void *places = bpf_map_lookup_elem(&waits, &poll->user);
+    if (!places) return 1;
+    volatile struct guard_wait *wait = bpf_map_lookup_elem(places, &poll->thread);
     if (!wait) return 1;
     poll->claim = wait->claim;
     return poll->claim || bpf_ktime_get_ns() > poll->end;
@@ -149,9 +194,12 @@ static __always_inline int stop(const struct attempt *attempt, __u64 claim_time)
     struct task_struct *task = attempt->task;
     __u32 thread = attempt->thread;
     __u64 now = bpf_ktime_get_ns();
-    struct guard_wait *wait = bpf_map_lookup_elem(&waits, &thread);
+    __u32 user = attempt->user;
+    void *places = bpf_map_lookup_elem(&waits, &user);
+    if (!places) return -EACCES;
+    struct guard_wait *wait = bpf_map_lookup_elem(places, &thread);
     if (wait && wait->start != task->start_boottime) {
-        bpf_map_delete_elem(&waits, &thread);
+        bpf_map_delete_elem(places, &thread);
         wait = 0;
     }
     if (!wait) {
@@ -161,20 +209,20 @@ static __always_inline int stop(const struct attempt *attempt, __u64 claim_time)
             report(GUARD_REFUSED, attempt);
             return -EACCES;
         }
-        if (bpf_map_update_elem(&waits, &thread, &new, BPF_ANY)) return -EACCES;
+        if (bpf_map_update_elem(places, &thread, &new, BPF_ANY)) return -EACCES;
         if (!report(GUARD_ASKED, attempt)) {
-            bpf_map_delete_elem(&waits, &thread);
+            bpf_map_delete_elem(places, &thread);
             return -EACCES;
         }
     } else if (wait->claim == GUARD_UNCLAIMED && now - wait->since > claim_time) {
         report(GUARD_NOT_CLAIMED, attempt);
-        bpf_map_delete_elem(&waits, &thread);
+        bpf_map_delete_elem(places, &thread);
         return -EACCES;
     }
     int is_handled = (__u64)task->sighand->action[SIGCONT - 1].sa.sa_handler > 1;
-    struct poll poll = {.thread = thread, .end = now + (is_handled ? LONG_TURN : SHORT_TURN)};
+    struct poll poll = {.user = user, .thread = thread, .end = now + (is_handled ? LONG_TURN : SHORT_TURN)};
     bpf_loop(POLLS_PER_TURN, poll_claim, &poll, 0);
-    wait = bpf_map_lookup_elem(&waits, &thread);
+    wait = bpf_map_lookup_elem(places, &thread);
     // What a thread is let go for is stored before; then the next turn finds it.
     if (!wait || poll.claim == GUARD_UNCLAIMED) {
         if (bpf_send_signal_thread(SIGSTOP)) return -EACCES;
@@ -186,16 +234,28 @@ static __always_inline int stop(const struct attempt *attempt, __u64 claim_time)
         wait->is_stopping = 1;
         return -ERESTARTNOINTR;
     }
-    bpf_map_delete_elem(&waits, &thread);
+    bpf_map_delete_elem(places, &thread);
     return poll.claim == GUARD_INTERRUPTED ? -EINTR : -EACCES;
 }
 
-static __always_inline int is_of_io_uring(struct task_struct *task) {
+// What is no system call of its own cannot be restarted: what io_uring does, in a thread of its own or on the way out of
+// any call of a program that uses it, and io_submit(2).
+static __always_inline int is_asynchronous(struct task_struct *task) {
+    if (task->flags & PF_IO_WORKER) return 1;
+    if (bpf_core_field_exists(task->io_uring) && task->io_uring) return 1;
     void *registers = (void *)bpf_task_pt_regs(task);
-    __u32 call = bpf_core_field_exists(struct pt_regs___x86, orig_ax)
-        ? ((struct pt_regs___x86 *)registers)->orig_ax
-        : ((struct pt_regs___arm64 *)registers)->syscallno;
-    return task->flags & PF_IO_WORKER || call == SYS_IO_URING_ENTER;
+    if (bpf_core_field_exists(struct pt_regs___x86, orig_ax)) {
+        unsigned long call = ((struct pt_regs___x86 *)registers)->orig_ax;
+        return call == 209 || call == 248; // Of 64-bit and of 32-bit programs.
+    }
+    int call = ((struct pt_regs___arm64 *)registers)->syscallno;
+    return call == 2 || call == 246;
+}
+
+// Whether an account is a person's: one of this machine's, of systemd-homed, or above those of services and below those
+// of containers (systemd's UIDS-GIDS).
+static __always_inline int is_person(__u32 user, const struct guard_settings *now) {
+    return user <= now->last_user || (user >= 60001 && user <= 60513) || (user >= 65536 && user < 524288);
 }
 
 static __always_inline int decide(struct attempt *attempt) {
@@ -206,6 +266,7 @@ static __always_inline int decide(struct attempt *attempt) {
     attempt->user = responsible_user(task);
     if (attempt->user < now->first_user) return 0;
     struct guard_user *user = bpf_map_lookup_elem(&users, &attempt->user);
+    if (!user && !is_person(attempt->user, now)) return 0;
     __u32 mode = user ? user->mode : now->absent;
     if (mode == GUARD_PASS) return 0;
     attempt->thread = task->pid;
@@ -214,14 +275,19 @@ static __always_inline int decide(struct attempt *attempt) {
     struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
     if (known && known->verdict == GUARD_GRANT) return 0;
     int may_need_none = attempt->kind & GUARD_UNSORTED;
-    if (known && (known->verdict == GUARD_DENY || attempt->call == STREAMON) && !may_need_none) return -EACCES;
+    if (known && (known->verdict == GUARD_DENY || attempt->takes_images) && !may_need_none) return -EACCES;
     if (mode == GUARD_REFUSE || !now->is_running) return -EACCES;
-    // What is no system call of its own cannot be restarted.
-    if (is_of_io_uring(task)) {
+    attempt->group = group_of(task);
+    if (is_asynchronous(task)) {
         report(GUARD_REFUSED, attempt);
         return -EACCES;
     }
     return stop(attempt, now->claim_time);
+}
+
+static __always_inline int is_dynamic(__u32 major) {
+    return (major >= DYNAMIC_FIRST && major <= DYNAMIC_LAST) ||
+        (major >= MORE_DYNAMIC_FIRST && major <= MORE_DYNAMIC_LAST);
 }
 
 static __always_inline __u32 kind_of(struct file *file, __u32 *device) {
@@ -232,26 +298,26 @@ static __always_inline __u32 kind_of(struct file *file, __u32 *device) {
     if (kind) return *kind;
     __u32 major = *device >> 20;
     kind = bpf_map_lookup_elem(&majors, &major);
-    return kind ? *kind : GUARD_NOTHING;
+    if (kind) return *kind;
+    // Nobody has said yet whose number it is. That of receivers is one of these.
+    return is_dynamic(major) ? GUARD_LOCATION | GUARD_UNSORTED : GUARD_NOTHING;
 }
 
-SEC("fmod_ret/security_file_open")
-int BPF_PROG(guard_open, struct file *file, int result) {
-    if (result) return result;
+static __always_inline int opened(struct file *file) {
     struct attempt attempt = {};
     __u32 kind = kind_of(file, &attempt.device);
     if (kind == GUARD_NOTHING || kind & GUARD_AT_STREAM) return 0;
+    if (kind & GUARD_IF_READ && !(file->f_mode & FMODE_READ)) return 0;
     attempt.task = bpf_get_current_task_btf();
     attempt.kind = kind;
     return decide(&attempt);
 }
 
-// A camera that was denied gives no further image, however it was opened.
-static __always_inline int is_cut(__u32 kind) {
-    struct guard_verdict_key key = {
-        .process = program_of(bpf_get_current_task_btf()), .kind = kind & GUARD_KIND_MASK};
-    struct guard_decision *known = bpf_map_lookup_elem(&verdicts, &key);
-    return known && known->verdict != GUARD_GRANT;
+// Whoever has opened a camera, or has begun its stream: a program about which nothing was decided is asked about.
+static __always_inline int uses_camera(struct file *file, __u32 device, __u32 kind, __u32 takes_images) {
+    struct attempt attempt = {
+        .task = bpf_get_current_task_btf(), .device = device, .kind = kind, .takes_images = takes_images};
+    return decide(&attempt);
 }
 
 // Freeing buffers, or asking whether they can be had, leads to no image.
@@ -262,30 +328,83 @@ static __always_inline int has_no_buffers(__u32 call, unsigned long argument) {
     return !bpf_probe_read_user(&count, sizeof count, (void *)argument) && count == 0;
 }
 
-static __always_inline int ioctl(struct file *file, unsigned int command, unsigned long argument) {
+// Whether the call is about buffers into which a program writes. It may change that before the driver reads it; what
+// others have written comes by read() or by mapping, which do not ask for this.
+static __always_inline int feeds(__u32 call, unsigned long argument, int is_compat) {
+    __u32 type = 0;
+    if (call == REQBUFS || call == QBUF || call == DQBUF) argument += 4;
+    if (call == CREATE_BUFS) argument += is_compat ? 12 : 16;
+    if (bpf_probe_read_user(&type, sizeof type, (void *)argument)) return 0;
+    return type == VIDEO_OUTPUT || type == VIDEO_OUTPUT_MPLANE;
+}
+
+static __always_inline int ioctl(struct file *file, unsigned int command, unsigned long argument, int is_compat) {
     __u32 call = command & 0xff;
     if ((command >> 8 & 0xff) != 'V') return 0;
-    if (call != REQBUFS && call != CREATE_BUFS && call != STREAMON && call != QBUF && call != DQBUF) return 0;
-    struct attempt attempt = {.call = call};
-    __u32 kind = kind_of(file, &attempt.device);
+    int prepares = call == REQBUFS || call == CREATE_BUFS;
+    if (!prepares && call != STREAMON && call != QBUF && call != DQBUF && call != EXPBUF) return 0;
+    __u32 device = 0;
+    __u32 kind = kind_of(file, &device);
     if ((kind & GUARD_KIND_MASK) != GUARD_CAMERA) return 0;
-    if (call == QBUF || call == DQBUF) return is_cut(kind) ? -EACCES : 0;
-    if (!(kind & GUARD_AT_STREAM)) return call == STREAMON && is_cut(kind) ? -EACCES : 0;
-    if (call != STREAMON && has_no_buffers(call, argument)) return 0;
-    attempt.task = bpf_get_current_task_btf();
-    attempt.kind = kind & GUARD_KIND_MASK;
-    return decide(&attempt);
+    if (prepares && has_no_buffers(call, argument)) return 0;
+    if (kind & GUARD_FED && feeds(call, argument, is_compat)) return 0;
+    return uses_camera(file, device, kind, !prepares);
+}
+
+static __always_inline int takes(struct file *file) {
+    __u32 device = 0;
+    __u32 kind = kind_of(file, &device);
+    return (kind & GUARD_KIND_MASK) == GUARD_CAMERA ? uses_camera(file, device, kind, 1) : 0;
+}
+
+SEC("lsm/file_open")
+int BPF_PROG(guard_open, struct file *file, int result) { return result ? result : opened(file); }
+
+SEC("fmod_ret/security_file_open")
+int BPF_PROG(guard_open_traced, struct file *file, int result) { return result ? result : opened(file); }
+
+SEC("lsm/file_ioctl")
+int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int result) {
+    return result ? result : ioctl(file, command, argument, 0);
 }
 
 SEC("fmod_ret/security_file_ioctl")
-int BPF_PROG(guard_ioctl, struct file *file, unsigned int command, unsigned long argument, int result) {
-    return result ? result : ioctl(file, command, argument);
+int BPF_PROG(guard_ioctl_traced, struct file *file, unsigned int command, unsigned long argument, int result) {
+    return result ? result : ioctl(file, command, argument, 0);
 }
 
 // Of 32-bit programs, where the kernel has a hook of its own for them.
-SEC("fmod_ret/security_file_ioctl_compat")
+SEC("lsm/file_ioctl_compat")
 int BPF_PROG(guard_ioctl_compat, struct file *file, unsigned int command, unsigned long argument, int result) {
-    return result ? result : ioctl(file, command, argument);
+    return result ? result : ioctl(file, command, argument, 1);
+}
+
+SEC("fmod_ret/security_file_ioctl_compat")
+int BPF_PROG(guard_ioctl_compat_traced, struct file *file, unsigned int command, unsigned long argument, int result) {
+    return result ? result : ioctl(file, command, argument, 1);
+}
+
+// Mapping buffers needs no right to them in V4L2: those of a stream that another program has begun hold its images.
+SEC("lsm/mmap_file")
+int BPF_PROG(
+    guard_mmap, struct file *file, unsigned long asked, unsigned long protection, unsigned long flags, int result
+) {
+    return result || !file ? result : takes(file);
+}
+
+SEC("fmod_ret/security_mmap_file")
+int BPF_PROG(guard_mmap_traced, struct file *file, unsigned long protection, unsigned long flags, int result) {
+    return result || !file ? result : takes(file);
+}
+
+SEC("lsm/file_permission")
+int BPF_PROG(guard_read, struct file *file, int mask, int result) {
+    return result || !(mask & MAY_READ) ? result : takes(file);
+}
+
+SEC("fmod_ret/security_file_permission")
+int BPF_PROG(guard_read_traced, struct file *file, int mask, int result) {
+    return result || !(mask & MAY_READ) ? result : takes(file);
 }
 
 static __always_inline int is_ignored_by_default(int signal) {
@@ -311,6 +430,7 @@ int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int
         .process = program_of(task),
         .thread = group ? 0 : task->pid,
         .user = responsible_user(task),
+        .group = group_of(task),
         .call = handler > 1 && !(action[1] & SA_RESTART) && is_certain};
     report(GUARD_SIGNALLED, &attempt);
     return 0;
@@ -319,7 +439,8 @@ int BPF_PROG(guard_signal, int signal, void *info, struct task_struct *task, int
 // A thread that is killed does not repeat its call.
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(guard_exit, struct task_struct *task) {
-    __u32 thread = task->pid;
-    bpf_map_delete_elem(&waits, &thread);
+    __u32 thread = task->pid, user = responsible_user(task);
+    void *places = bpf_map_lookup_elem(&waits, &user);
+    if (places) bpf_map_delete_elem(places, &thread);
     return 0;
 }

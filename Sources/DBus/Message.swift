@@ -88,6 +88,11 @@ public struct BusError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { "\(name): \(message)" }
 
+    /// Whether the same call may succeed a moment later: the bus or the other side lacked something, or was too slow.
+    public var isTransient: Bool {
+        [Name.noReply, Name.limitsExceeded, Name.noMemory, Name.timeout, Name.timedOut].contains(name)
+    }
+
     /// The error names of the D-Bus specification that this module handles or sends.
     public enum Name {
         private static let prefix = "org.freedesktop.DBus.Error."
@@ -107,6 +112,9 @@ public struct BusError: Error, Sendable, CustomStringConvertible {
         public static let unknownInterface = prefix + "UnknownInterface"
         public static let unknownProperty = prefix + "UnknownProperty"
         public static let propertyReadOnly = prefix + "PropertyReadOnly"
+        public static let noMemory = prefix + "NoMemory"
+        public static let timeout = prefix + "Timeout"
+        public static let timedOut = prefix + "TimedOut"
         public static let limitsExceeded = prefix + "LimitsExceeded"
         public static let accessDenied = prefix + "AccessDenied"
         public static let failed = prefix + "Failed"

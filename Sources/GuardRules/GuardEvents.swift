@@ -19,14 +19,16 @@ package struct Attempt: Sendable, Hashable {
     package let thread: Int32
     /// The user who is responsible for the process.
     package let user: UInt32
+    /// The process's control group, by the kernel's number. A sandboxed app cannot leave its own.
+    package let group: UInt64
     package let permission: Permission
     /// The number of the device's node, as stat(2) has it.
     package let device: UInt64
 
     package init(
-        program: ProcessImage, thread: Int32, user: UInt32, permission: Permission, device: UInt64
+        program: ProcessImage, thread: Int32, user: UInt32, group: UInt64, permission: Permission, device: UInt64
     ) {
-        (self.program, self.thread, self.user) = (program, thread, user)
+        (self.program, self.thread, self.user, self.group) = (program, thread, user, group)
         (self.permission, self.device) = (permission, device)
     }
 }
@@ -45,7 +47,7 @@ package enum GuardEvent: Sendable, Hashable {
     case attempted(Attempt)
     /// The call has failed, since the thread cannot be stopped: io_uring makes it, or a debugger traces it.
     case failed(Attempt)
-    /// The program is a media service, which opens devices for others.
+    /// The program opens devices for others: a media service, or the user's permd.
     case passed(Attempt)
     /// An earlier run of permd-guard has stored this, and the process is still there.
     case restored(ProcessImage, user: UInt32, Permission, GuardVerdict, passes: Bool)
@@ -58,10 +60,13 @@ package enum GuardEvent: Sendable, Hashable {
     /// A stopped thread, or all of a process, get a signal.
     case signalled(pid: Int32, thread: Int32?, interruptsCalls: Bool)
     case exited(ProcessImage)
-    case registered(user: UInt32)
+    /// - Parameter pid: Of the user's permd, which is not asked about itself.
+    case registered(user: UInt32, pid: Int32)
     case departed(user: UInt32)
     /// The user's permd has the question.
     case received(user: UInt32, AskID)
+    /// The user's permd was not reached, or had no place for the question.
+    case notReceived(user: UInt32, AskID)
     case answered(user: UInt32, AskID, GuardAnswer)
     /// What was decided may no longer hold; nil is any permission.
     case recheck(user: UInt32, Permission?)
@@ -81,8 +86,8 @@ package enum Release: Sendable, Hashable {
 package enum GuardTimer: Sendable, Hashable {
     /// Until then a user's permd may come back.
     case permd(user: UInt32)
-    /// Until then a user's permd says what it has received. The rest is sent again.
-    case receipts(user: UInt32)
+    /// Until what a user's permd has not received is sent again.
+    case resend(user: UInt32)
     /// Until then a thread that was let go for a signal may make its call again.
     case thread(AskID)
 }
@@ -102,7 +107,7 @@ package enum GuardEffect: Sendable, Hashable {
     case follow(ProcessImage, Bool)
     case ask(user: UInt32, AskID, ProcessImage, Permission, device: UInt64, waits: Bool)
     case withdraw(user: UInt32, AskID)
-    /// As many of the user's threads or programs wait as may.
+    /// As many threads or programs wait as may of this program, of its control group or of the user.
     case limitReached(user: UInt32)
     case startTimer(GuardTimer)
     case stopTimer(GuardTimer)

@@ -7,15 +7,20 @@ package struct GuardTable {
     /// The programs that are remembered for a user. Of more, the one that asked the longest ago is asked about again.
     package static let programsPerUser = 256
     /// The threads of a user that may wait. More than a desktop's programs have; each costs the kernel a stopped thread.
-    package static let threadsPerUser = 128
+    package static let threadsPerUser = 1024
+    /// The threads of a program that may wait for one permission. More than open devices at the same time.
+    package static let threadsPerAsk = 16
+    /// Which part of a user's threads and programs may be of one control group, so that no app keeps others from asking.
+    package static let groups = 4
 
-    private struct Program {
+    struct Program {
         let user: UInt32
+        let group: UInt64
         var verdicts: [Permission: GuardVerdict] = [:]
         var asks: [Permission: AskID] = [:]
         /// Its place in the order of attempts.
         var order: UInt64
-        /// Nobody is asked about a media service.
+        /// Nobody is asked about a media service, nor about the user's permd.
         var passes = false
     }
 
@@ -25,32 +30,43 @@ package struct GuardTable {
         let user: UInt32
         let device: UInt64
         /// Whether a thread waits, or has failed, for lack of an answer. Otherwise it is about what was decided before.
-        var waits: Bool
+        let waits: Bool
         var threads: Set<Int32> = []
         /// Whether the person is asked about a call that has failed, so that the next one is decided.
         var hasFailed = false
         var isLingering = false
+        var delivery = Delivery.unsent
         /// How often it was sent to the permd that is there.
         var sends = 0
+    }
+
+    enum Delivery {
+        case unsent, onTheWay, received
+        /// It is sent again a moment later.
+        case failed
     }
 
     private struct Waiter {
         var ask: AskID
         let pid: Int32
+        let user: UInt32
+        let group: UInt64
         var isStopped = false
         /// How it goes on as soon as it has stopped.
         var release: Release?
     }
 
-    private var programs: [ProcessImage: Program] = [:]
+    var programs: [ProcessImage: Program] = [:]
     var asks: [AskID: Ask] = [:]
     private var waiters: [Int32: Waiter] = [:]
-    /// The users whose permd is there.
-    var present: Set<UInt32> = []
+    /// The processes of the permds that are there, by user.
+    var present: [UInt32: Int32] = [:]
     /// The users whose permd is waited for.
     var awaited: Set<UInt32> = []
-    /// What was sent to each user's permd and is not received yet.
+    /// What is on its way to each user's permd.
     var onTheWay: [UInt32: Set<AskID>] = [:]
+    /// The users whose questions are sent again a moment later.
+    var resending: Set<UInt32> = []
     private var lastAsk: AskID
     private var order: UInt64 = 0
     var effects: [GuardEffect] = []
@@ -73,13 +89,14 @@ package struct GuardTable {
         case .unclaimable(let thread): failed(thread)
         case .signalled(let pid, let thread, let interrupts): signalled(pid, thread, interrupts)
         case .exited(let program): drop(program)
-        case .registered(let user): registered(user)
+        case .registered(let user, let pid): registered(user, pid)
         case .departed(let user): departed(user)
         case .received(let user, let id): received(user, id)
+        case .notReceived(let user, let id): notReceived(user, id)
         case .answered(let user, let id, let answer): answered(user, id, answer)
         case .recheck(let user, let permission): recheck(user, permission)
         case .timerFired(.permd(let user)): permdIsMissing(user)
-        case .timerFired(.receipts(let user)): receiptsAreMissing(user)
+        case .timerFired(.resend(let user)): resend(user)
         case .timerFired(.thread(let id)): threadIsMissing(id)
         }
         return effects
@@ -90,24 +107,37 @@ package struct GuardTable {
     private mutating func attempted(_ attempt: Attempt) {
         // It was claimed already.
         guard waiters[attempt.thread] == nil else { return }
-        guard remember(attempt.program, of: attempt.user), waiters(of: attempt.user) < GuardTable.threadsPerUser else {
-            effects += [.dismiss(thread: attempt.thread, .refused), .limitReached(user: attempt.user)]
-            return
-        }
+        // It was decided meanwhile.
         if let verdict = programs[attempt.program]?.verdicts[attempt.permission], verdict != .cut {
             return effects.append(.dismiss(thread: attempt.thread, .again))
+        }
+        guard hasPlace(attempt), remember(attempt.program, of: attempt.user, attempt.group) else {
+            effects += [.dismiss(thread: attempt.thread, .refused), .limitReached(user: attempt.user)]
+            return
         }
         let id = ask(attempt)
         asks[id]?.threads.insert(attempt.thread)
         stopLingering(id)
         let isFirst = !waiters.values.contains { $0.pid == attempt.program.pid }
-        waiters[attempt.thread] = Waiter(ask: id, pid: attempt.program.pid)
+        waiters[attempt.thread] = Waiter(
+            ask: id, pid: attempt.program.pid, user: attempt.user, group: attempt.group)
         if isFirst { effects.append(.followSignals(pid: attempt.program.pid, true)) }
         effects.append(.claim(thread: attempt.thread, pid: attempt.program.pid))
     }
 
+    private func hasPlace(_ attempt: Attempt) -> Bool {
+        if let id = programs[attempt.program]?.asks[attempt.permission], let ask = asks[id],
+            ask.threads.count >= GuardTable.threadsPerAsk
+        {
+            return false
+        }
+        let others = waiters.values.filter { $0.user == attempt.user }
+        return others.count < GuardTable.threadsPerUser
+            && others.count(where: { $0.group == attempt.group }) < GuardTable.threadsPerUser / GuardTable.groups
+    }
+
     private mutating func failed(_ attempt: Attempt) {
-        guard remember(attempt.program, of: attempt.user) else {
+        guard remember(attempt.program, of: attempt.user, attempt.group) else {
             return effects.append(.limitReached(user: attempt.user))
         }
         let verdict = programs[attempt.program]?.verdicts[attempt.permission]
@@ -118,7 +148,7 @@ package struct GuardTable {
 
     private mutating func passed(_ attempt: Attempt) {
         effects.append(.dismiss(thread: attempt.thread, .again))
-        guard remember(attempt.program, of: attempt.user) else { return }
+        guard remember(attempt.program, of: attempt.user, attempt.group) else { return }
         programs[attempt.program]?.passes = true
         store(attempt.program, attempt.permission, .grant)
     }
@@ -126,34 +156,34 @@ package struct GuardTable {
     private mutating func restored(
         _ program: ProcessImage, _ user: UInt32, _ permission: Permission, _ verdict: GuardVerdict, passes: Bool
     ) {
-        guard remember(program, of: user) else {
+        // Which control group it is in counts from its next attempt.
+        guard remember(program, of: user, 0) else {
             return effects.append(.store(program, user: user, permission, nil))
         }
         programs[program]?.verdicts[permission] = verdict
         programs[program]?.passes = passes
     }
 
-    /// Returns false if there is no place for one more program of the user.
-    private mutating func remember(_ program: ProcessImage, of user: UInt32) -> Bool {
+    /// Returns false if there is no place for one more program of the user, or of the control group.
+    private mutating func remember(_ program: ProcessImage, of user: UInt32, _ group: UInt64) -> Bool {
         order += 1
         if programs[program] != nil {
             programs[program]?.order = order
             return true
         }
-        let others = programs.filter { $0.value.user == user }
-        if others.count >= GuardTable.programsPerUser {
-            // Parts of the session are few, and are not forgotten for others.
+        var others = programs.filter { $0.value.user == user }
+        let siblings = others.filter { $0.value.group == group }
+        let isShareFull = siblings.count >= GuardTable.programsPerUser / GuardTable.groups
+        if isShareFull { others = siblings }
+        if isShareFull || others.count >= GuardTable.programsPerUser {
+            // Media services are few, and are not forgotten for others.
             let idle = others.filter { $0.value.asks.isEmpty && !$0.value.passes }
             guard let oldest = idle.min(by: { $0.value.order < $1.value.order })?.key else { return false }
             drop(oldest)
         }
-        programs[program] = Program(user: user, order: order)
+        programs[program] = Program(user: user, group: group, order: order)
         effects.append(.follow(program, true))
         return true
-    }
-
-    private func waiters(of user: UInt32) -> Int {
-        asks.values.reduce(0) { $0 + ($1.user == user ? $1.threads.count : 0) }
     }
 
     /// Returns the question about this program and permission. One about what was decided before becomes one for which a
@@ -166,7 +196,7 @@ package struct GuardTable {
                 device: attempt.device, waits: true))
     }
 
-    private mutating func addAsk(_ ask: Ask) -> AskID {
+    mutating func addAsk(_ ask: Ask) -> AskID {
         lastAsk += 1
         asks[lastAsk] = ask
         programs[ask.program]?.asks[ask.permission] = lastAsk
@@ -253,15 +283,15 @@ package struct GuardTable {
         end(id, withdraws: true)
     }
 
-    private mutating func end(_ id: AskID, withdraws: Bool) {
+    mutating func end(_ id: AskID, withdraws: Bool) {
         stopLingering(id)
         guard let ask = asks.removeValue(forKey: id) else { return }
         programs[ask.program]?.asks[ask.permission] = nil
         if withdraws, ask.sends > 0 { effects.append(.withdraw(user: ask.user, id)) }
-        received(ask.user, id)
+        arrived(ask.user, id)
     }
 
-    private mutating func drop(_ program: ProcessImage) {
+    mutating func drop(_ program: ProcessImage) {
         guard let known = programs[program] else { return }
         for id in known.asks.values.sorted() {
             for thread in asks[id]?.threads.sorted() ?? [] { remove(thread) }
@@ -276,7 +306,7 @@ package struct GuardTable {
 
     // MARK: Answers
 
-    private mutating func store(_ program: ProcessImage, _ permission: Permission, _ verdict: GuardVerdict?) {
+    mutating func store(_ program: ProcessImage, _ permission: Permission, _ verdict: GuardVerdict?) {
         guard let known = programs[program], known.verdicts[permission] != verdict else { return }
         programs[program]?.verdicts[permission] = verdict
         effects.append(.store(program, user: known.user, permission, verdict))
@@ -290,22 +320,21 @@ package struct GuardTable {
         case .denied: store(ask.program, ask.permission, .deny)
         case .undecided: refused(ask)
         }
-        if answer == .undecided, !ask.waits, !ask.threads.isEmpty || ask.hasFailed {
-            // A thread has begun to wait meanwhile.
-            asks[id]?.waits = true
-            return askAnew(id, withdraws: false)
-        }
+        // A thread has begun to wait meanwhile.
+        if answer == .undecided, !ask.waits, !ask.threads.isEmpty || ask.hasFailed { return askAnew(id) }
         // It may have been received twice, and be asked about again.
         finish(id, answer == .undecided ? .refused : .again, withdraws: ask.sends > 1)
     }
 
-    /// A new question takes the place of this one, with its threads.
-    private mutating func askAnew(_ id: AskID, withdraws: Bool) {
-        guard var ask = asks[id] else { return }
-        end(id, withdraws: withdraws)
-        ask.sends = 0
-        let new = addAsk(ask)
-        for thread in ask.threads { waiters[thread]?.ask = new }
+    /// The person is asked for the threads of a question about what was decided before.
+    private mutating func askAnew(_ id: AskID) {
+        guard let old = asks[id] else { return }
+        end(id, withdraws: false)
+        let new = addAsk(
+            Ask(
+                program: old.program, permission: old.permission, user: old.user, device: old.device, waits: true,
+                threads: old.threads, hasFailed: old.hasFailed))
+        for thread in old.threads { waiters[thread]?.ask = new }
     }
 
     /// What is undecided now: a grant that was taken back cuts what is open, a denial that was taken back is asked about.
@@ -321,48 +350,5 @@ package struct GuardTable {
         guard let ask = asks[id] else { return }
         for thread in ask.threads.sorted() { letGo(thread, release) }
         end(id, withdraws: withdraws)
-    }
-
-    private mutating func recheck(_ user: UInt32, _ permission: Permission?) {
-        guard present.contains(user) else { return }
-        for (program, known) in programs.sorted(by: { $0.value.order < $1.value.order })
-        where known.user == user && !known.passes {
-            for decided in known.verdicts.keys.sorted() where permission == nil || decided == permission {
-                recheck(program, known, decided)
-            }
-        }
-    }
-
-    private mutating func recheck(_ program: ProcessImage, _ known: Program, _ permission: Permission) {
-        if let id = known.asks[permission] {
-            // What a thread waits for is answered by what is true then.
-            if asks[id]?.waits == false { askAnew(id, withdraws: true) }
-            return
-        }
-        _ = addAsk(Ask(program: program, permission: permission, user: known.user, device: 0, waits: false))
-    }
-
-    // MARK: permd
-
-    private mutating func registered(_ user: UInt32) {
-        present.insert(user)
-        if awaited.remove(user) != nil { effects.append(.stopTimer(.permd(user: user))) }
-        for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user { send(id) }
-        recheck(user, nil)
-    }
-
-    private mutating func departed(_ user: UInt32) {
-        guard present.remove(user) != nil else { return }
-        awaitNoReceipts(user)
-        for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user {
-            asks[id]?.sends = 0
-            // What was decided goes on. The next permd is asked about all of it.
-            if ask.waits || !ask.threads.isEmpty { send(id) } else { end(id, withdraws: false) }
-        }
-    }
-
-    private mutating func permdIsMissing(_ user: UInt32) {
-        awaited.remove(user)
-        for (id, ask) in asks.sorted(by: { $0.key < $1.key }) where ask.user == user { finish(id, .refused) }
     }
 }

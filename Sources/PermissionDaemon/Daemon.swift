@@ -27,6 +27,7 @@ final class Daemon {
     /// The coordinator of the lost connection, until there is a new service.
     private var lost: Coordinator?
     private let systemBus = ReconnectingBus()
+    private lazy var guardConnection = GuardConnection(bus: systemBus, log: log)
     private var guardLink: GuardLink?
     private lazy var logins = LoginSessions(on: systemBus, log: log)
     private var seatActivity = SeatActivity(.awaited)
@@ -133,8 +134,9 @@ final class Daemon {
                 paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
             store.readRuleFiles { [weak self] in self?.start(store, devices, $0) }
         }
-        // Meanwhile.
-        devices.start()
+        // Meanwhile. What permd opens before the guard knows it would wait for its own answer.
+        guardConnection.start()
+        guardConnection.whenSettled { devices.start() }
     }
 
     private func start(
@@ -144,11 +146,13 @@ final class Daemon {
         parts = (store, policy, devices)
         followLogins()
         policy.read { [weak self] in
-            devices.whenAnswered {
-                self?.whenLoginsKnown {
-                    let waiting = self?.awaitingParts ?? []
-                    self?.awaitingParts = nil
-                    for body in waiting { body((store, policy, devices)) }
+            self?.guardConnection.whenSettled {
+                devices.whenAnswered {
+                    self?.whenLoginsKnown {
+                        let waiting = self?.awaitingParts ?? []
+                        self?.awaitingParts = nil
+                        for body in waiting { body((store, policy, devices)) }
+                    }
                 }
             }
         }
@@ -186,7 +190,7 @@ final class Daemon {
     private func guardLink(_ parts: Parts) -> GuardLink {
         if let guardLink { return guardLink }
         let link = GuardLink(
-            bus: systemBus, processes: processes,
+            guardConnection, processes: processes,
             facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
             devices: parts.devices, now: Daemon.wallClock, log: log)
         guardLink = link

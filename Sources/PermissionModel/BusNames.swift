@@ -36,6 +36,9 @@ public enum BusNames {
     public static let guardService = "org.permd.Guard"
     public static let guardInterface = "org.permd.Guard1"
     public static let guardObject = "/org/permd/Guard"
+    /// The interface by which the guard asks a permd, and its object.
+    public static let guardClientInterface = "org.permd.GuardClient1"
+    public static let guardClientObject = "/org/permd/GuardClient"
     /// The parent path of the requests that the guard asks for, which are no objects.
     public static let guardRequestRoot = "/org/permd/guard"
 

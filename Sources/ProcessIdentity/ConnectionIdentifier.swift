@@ -25,39 +25,12 @@ package final class ConnectionIdentifier {
     }
 
     package func identify(_ name: String, _ completion: @escaping Completion) {
-        connection.askBus("GetConnectionCredentials", .string(name)) { [self] reply in
-            let credentials = reply?.properties ?? [:]
-            // Elements that are not bytes become zeros, which are no valid label.
-            let label = (credentials["LinuxSecurityLabel"]?.elements ?? []).map { $0.byteValue ?? 0 }
-            if let pidfd = credentials["ProcessFD"]?.unixFDValue {
-                guard let pid = Pidfd.pid(of: pidfd.raw) else { return completion(.failure(.exited)) }
-                return processes.identify(pid, under: pidfd, label: label, completion)
+        ConnectedProcess.find(name, on: connection, reader: processes.identity.reader, times: times) { [processes] in
+            switch $0 {
+            case .success(let found):
+                processes.identify(found.pid, under: found.pidfd, label: found.label, completion)
+            case .failure(let problem): completion(.failure(problem.reason))
             }
-            guard let pid = credentials["ProcessID"]?.uint32Value.flatMap(Int32.init(exactly:)), pid > 0 else {
-                return completion(.failure(UnknownProcess(reason: "the bus does not know its process")))
-            }
-            find(pid, name) { [processes] in
-                switch $0 {
-                case .success(let pidfd): processes.identify(pid, under: pidfd, label: label, completion)
-                case .failure(let problem): completion(.failure(problem))
-                }
-            }
-        }
-    }
-
-    /// Passes a pidfd of the process with that ID.
-    private func find(
-        _ pid: Int32, _ name: String, _ completion: @escaping @LoopActor (Result<UnixFD, UnknownProcess>) -> Void
-    ) {
-        let pidfd = UnixFD(owning: Pidfd.open(pid))
-        guard pidfd.raw >= 0, let process = try? processes.identity.reader.key(pid) else {
-            return completion(.failure(.exited))
-        }
-        connection.askBus("GetConnectionUnixProcessID", .string(name)) { [times] reply in
-            guard reply?.uint32Value == UInt32(pid) else {
-                return completion(.failure(UnknownProcess(reason: "the bus now reports another process")))
-            }
-            completion(times?.objection(to: process, of: name).map(Result.failure) ?? .success(pidfd))
         }
     }
 
@@ -73,8 +46,4 @@ package final class ConnectionIdentifier {
             }
         }
     }
-}
-
-extension UnknownProcess {
-    fileprivate static let exited = UnknownProcess(reason: "its process has exited")
 }

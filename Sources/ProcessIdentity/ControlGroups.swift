@@ -104,7 +104,7 @@ struct ControlGroups {
 
     /// The first component below the user manager that is not a slice, as in sd_pid_get_user_unit(3). Taken from the
     /// unified hierarchy, or from systemd's named hierarchy on older systems.
-    private var userUnit: Text? {
+    var userUnit: Text? {
         let named = lines.first { $0.controllers.contains { $0.elementsEqual("name=systemd".utf8) } }
         guard let parts = (lines.first(where: \.isUnified) ?? named)?.components,
             let manager = parts.lastIndex(where: {

@@ -32,6 +32,8 @@ package struct ProcessReader: Sendable {
     /// Returns the start time in clock ticks after boot: field 22 of stat (proc(5)).
     package func startTime(_ pid: Int32) throws(UnknownProcess) -> UInt64 { try statField(22, of: pid) }
 
+    func parent(_ pid: Int32) throws(UnknownProcess) -> Int32 { Int32(clamping: try statField(4, of: pid)) }
+
     private func statField(_ number: Int, of pid: Int32) throws(UnknownProcess) -> UInt64 {
         let stat = try read("\(root)/\(pid)/stat")
         // The second field is the command in parentheses, and may contain any character.
@@ -54,7 +56,7 @@ package struct ProcessReader: Sendable {
         func walk() throws(UnknownProcess) -> [ProcessKey] {
             var found: [ProcessKey] = []
             while found.count < ProcessReader.mostAncestors {
-                let parent = Int32(clamping: try statField(4, of: found.last?.pid ?? pid))
+                let parent = try parent(found.last?.pid ?? pid)
                 found.append(try key(parent))
                 if try sharesPids(parent) { return found }
             }

@@ -16,8 +16,8 @@ final class GuardService {
     /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
     /// repeats its call, which takes a processor.
     private static let claimTime: UInt64 = 1_000_000_000
-    /// Milliseconds in which permd says that it has received a question.
-    private static let receiptTime: Int64 = 1000
+    /// Milliseconds after which what a permd has not received is sent again.
+    private static let resendTime: Int64 = 1000
     /// Milliseconds in which a thread that handled a signal makes its call again.
     private static let lingerTime: Int64 = 500
 
@@ -25,12 +25,12 @@ final class GuardService {
     private let failures: BoundedLog
     private let kernel: Kernel
     private let threads: StoppedThreads
-    private let processes = ProcessIdentifier(worker: Worker())
+    private let reader = ProcessReader()
     /// The clock's time is greater than what any earlier run has counted to.
     private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
     private lazy var nodes = GuardedNodes(kernel) { [weak self] in self?.nodesChanged() }
     private lazy var permds = PermdRegistry(
-        processes, log: log, executable: { [reader = processes.identity.reader] in reader.systemExecutable($0) },
+        log: log, executable: { [reader] in reader.systemExecutable($0) },
         feed: { [weak self] in self?.feed($0) })
     private var configuration: GuardConfiguration
     private var configurationProblems: [RuleProblem] = []
@@ -46,15 +46,20 @@ final class GuardService {
         self.log = log
         failures = BoundedLog(log, "threads could not be stopped, so their calls failed")
         kernel = try Kernel(object: object)
-        threads = StoppedThreads(kernel: kernel)
+        threads = StoppedThreads(waits: kernel.waits)
         (configuration, configurationProblems) = GuardConfiguration.read()
         for problem in configurationProblems { log.error("\(problem.text)") }
         // Whoever waited for an earlier run is refused, so its events say nothing any more.
-        kernel.waits.removeAll()
+        for user in kernel.users.keys { makeWaits(user) }
         kernel.reported.removeAll()
         apply(configuration)
         try kernel.attach()
         kernel.onEvent = { [weak self] in self?.received($0) }
+        kernel.onMissed = { hooks in
+            for hook in hooks {
+                log.error("the kernel has left out \(hook), so that a program may have passed; permctl doctor shows it")
+            }
+        }
     }
 
     func start() {
@@ -99,16 +104,17 @@ final class GuardService {
     }
 
     private func apply(_ configuration: GuardConfiguration, isRunning: Bool = true) {
+        let accounts = LoginUsers.accounts()
         kernel.settings.set(
             0,
             guard_settings(
-                claim_time: GuardService.claimTime, first_user: LoginUsers.first(),
+                claim_time: GuardService.claimTime, first_user: accounts.lowerBound, last_user: accounts.upperBound,
                 absent: configuration.withoutPermd == .allow ? GUARD_PASS.rawValue : GUARD_REFUSE.rawValue,
-                is_running: isRunning ? 1 : 0, unused: 0))
+                is_running: isRunning ? 1 : 0))
     }
 
     private var state: PermdRegistry.State {
-        var problems = configurationProblems.map(\.text) + nodes.problems + [kernel.streamingProblem].compactMap { $0 }
+        var problems = configurationProblems.map(\.text) + nodes.problems + kernel.problems
         if let scope = try? RegularFile.read("/proc/sys/kernel/yama/ptrace_scope", maximum: 16), scope.first == 0x33 {
             problems.append(
                 "kernel.yama.ptrace_scope is 3, so no program can wait for an answer; set it to 2 or less")
@@ -164,7 +170,7 @@ final class GuardService {
             return nil
         }
         let attempt = Attempt(
-            program: program, thread: thread, user: event.user, permission: permission,
+            program: program, thread: thread, user: event.user, group: event.group, permission: permission,
             device: GuardedNodes.statNumber(event.device))
         guard passes(program) else { return attempt }
         feed(.passed(attempt))
@@ -172,8 +178,11 @@ final class GuardService {
     }
 
     private func passes(_ program: ProcessImage) -> Bool {
-        guard let path = processes.identity.reader.systemExecutable(program.pid) else { return false }
-        return PassingPrograms(paths: configuration.passing).contains(path)
+        if permds.isRegistered(program.pid) { return true }
+        guard let path = reader.systemExecutable(program.pid) else { return false }
+        return PassingPrograms(paths: configuration.passing).contains(path) {
+            SessionUnit(reader: reader).isMain(program.pid, of: $0)
+        }
     }
 
     /// Opens a pidfd, which refers to the process whatever its ID becomes later.
@@ -186,7 +195,7 @@ final class GuardService {
 
     private func isSame(_ program: ProcessImage) -> Bool {
         // proc(5) counts in ticks of USER_HZ, which is 100 everywhere.
-        (try? processes.identity.reader.startTime(program.pid)) == program.start / 10_000_000
+        (try? reader.startTime(program.pid)) == program.start / 10_000_000
     }
 
     func threadsChanged() {
@@ -239,7 +248,7 @@ final class GuardService {
     private func milliseconds(_ timer: GuardTimer) -> Int64 {
         switch timer {
         case .permd: Int64(configuration.waitForPermd) * 1000
-        case .receipts: GuardService.receiptTime
+        case .resend: GuardService.resendTime
         case .thread: GuardService.lingerTime
         }
     }
@@ -270,7 +279,6 @@ final class GuardService {
     /// The executable by which permd knows a process that it cannot identify; empty if it can. In a PID namespace of its
     /// own, as that of a container, it is known by the program that made the outermost one.
     private func executable(_ program: ProcessImage) -> String {
-        let reader = processes.identity.reader
         let path = try? { () throws(UnknownProcess) -> [UInt8] in
             guard try reader.sharesPids(program.pid) else {
                 return try reader.executableLink(reader.ancestors(of: program.pid).last?.pid ?? 0)
@@ -282,9 +290,14 @@ final class GuardService {
 
     /// Users with a permd are asked about from now on, also while it is away.
     private func knows(_ user: UInt32) {
-        if kernel.users[user] == nil {
-            kernel.users.set(user, guard_user(since: 0, mode: GUARD_HOLD.rawValue, events: 0))
-        }
+        guard kernel.users[user] == nil else { return }
+        makeWaits(user)
+        kernel.users.set(user, guard_user(rate: guard_rate(), mode: GUARD_HOLD.rawValue, unused: 0))
+    }
+
+    private func makeWaits(_ user: UInt32) {
+        guard !kernel.waits.make(user) else { return }
+        log.error("programs of user \(user) cannot wait, so their calls fail: \(errorText())")
     }
 }
 

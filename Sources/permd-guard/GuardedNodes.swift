@@ -9,6 +9,8 @@ import System
 @LoopActor
 final class GuardedNodes {
     private static let subsystems = ["video4linux", "sound", "gnss"]
+    /// A driver that comes or goes may get or give back numbers.
+    private static let drivers = "module"
     /// Of V4L2 and ALSA (Documentation/admin-guide/devices.txt), with what their nodes may be. That of gnss is dynamic.
     private static let majors: [UInt32: guard_kind] = [81: GUARD_CAMERA, 116: GUARD_MICROPHONE]
     /// ALSA's sequencer and timer, whose nodes are there before their devices: opening them loads the modules (kmod's
@@ -45,15 +47,29 @@ final class GuardedNodes {
 
     func start() {
         for (major, kind) in GuardedNodes.majors { kernel.majors.set(major, kind.rawValue | GUARD_UNSORTED.rawValue) }
-        // Their numbers may be other devices' by now. What has no major in the list would not be guarded meanwhile.
-        for device in kernel.nodes.keys where GuardedNodes.majors[device >> 20] != nil { kernel.nodes.remove(device) }
-        udev.start(GuardedNodes.subsystems) { [weak self] events in
+        readDrivers()
+        // Their numbers may be other devices' by now; until that is known, who opens them waits.
+        kernel.nodes.removeAll()
+        udev.start(GuardedNodes.subsystems + [GuardedNodes.drivers]) { [weak self] events in
             for event in events { self?.received(event) }
         }
         readAll()
     }
 
+    /// Stores what the nodes of each driver may be. A number of which nothing is stored is not known.
+    private func readDrivers() {
+        guard let drivers = CharacterDevices.drivers() else { return }
+        for major in kernel.majors.keys where CharacterDevices.isDynamic(major) && drivers[major] == nil {
+            kernel.majors.remove(major)
+        }
+        for (major, name) in drivers where CharacterDevices.isDynamic(major) {
+            let kind = name == "gnss" ? GUARD_LOCATION.rawValue | GUARD_UNSORTED.rawValue : GUARD_NOTHING.rawValue
+            kernel.majors.set(major, kind)
+        }
+    }
+
     private func received(_ event: DeviceEvent) {
+        guard event.subsystem != GuardedNodes.drivers else { return readDrivers() }
         guard !event.isRemoval else { return remove(event.syspath) }
         missing = []
         if nodes[event.syspath] == nil { readAll() }
@@ -68,7 +84,8 @@ final class GuardedNodes {
     private func remove(_ syspath: String) {
         guard let node = nodes.removeValue(forKey: syspath) else { return }
         kernel.nodes.remove(node.device)
-        kernel.isStreaming = hasCameras
+        kernel.isStreaming = has { _ in true }
+        kernel.isReading = has(GuardedNodes.givesImagesByReading)
     }
 
     private func add(_ record: DeviceRecord) {
@@ -76,6 +93,10 @@ final class GuardedNodes {
         let node = Node(device: GuardedNodes.kernelNumber(number))
         nodes[record.syspath] = node
         guard record.subsystem == "video4linux" else { return set(node, GuardedNodes.kind(of: record)) }
+        // Programs feed it, and what it says it is changes with that.
+        guard !record.syspath.hasPrefix("/sys/devices/virtual/") else {
+            return set(node, GUARD_CAMERA.rawValue | GUARD_AT_STREAM.rawValue | GUARD_FED.rawValue)
+        }
         // Opening a camera may take long, or never end if its hardware hangs.
         worker.run(about: record.node) {
             VideoNode.query(record.node)
@@ -92,13 +113,22 @@ final class GuardedNodes {
     private func set(_ node: Node, _ kind: UInt32) {
         node.kind = kind
         // Only a removal detaches: after a restart, the earlier run's programs stay until it is known what the cameras are.
-        if hasCameras { kernel.isStreaming = true }
+        if has({ _ in true }) { kernel.isStreaming = true }
+        if has(GuardedNodes.givesImagesByReading) { kernel.isReading = true }
         kernel.nodes.set(node.device, kind)
         changed()
     }
 
-    private var hasCameras: Bool {
-        nodes.values.contains { ($0.kind ?? 0) & GUARD_KIND_MASK.rawValue == GUARD_CAMERA.rawValue }
+    /// Whether there is a camera whose kind satisfies the condition.
+    private func has(_ condition: (UInt32) -> Bool) -> Bool {
+        nodes.values.contains {
+            guard let kind = $0.kind, kind & GUARD_KIND_MASK.rawValue == GUARD_CAMERA.rawValue else { return false }
+            return condition(kind)
+        }
+    }
+
+    private static func givesImagesByReading(_ kind: UInt32) -> Bool {
+        kind & GUARD_AT_STREAM.rawValue == 0 || kind & GUARD_FED.rawValue != 0
     }
 
     /// Whether it is known what a device is of which the kernel does not know it; nil if there is no such device, as when
@@ -107,6 +137,10 @@ final class GuardedNodes {
         guard !GuardedNodes.loading.contains(device) else {
             kernel.nodes.set(device, GUARD_NOTHING.rawValue)
             return true
+        }
+        if CharacterDevices.isDynamic(device >> 20) {
+            readDrivers()
+            if kernel.majors[device >> 20] == GUARD_NOTHING.rawValue { return true }
         }
         guard !missing.contains(device) else { return nil }
         readAll()
@@ -121,7 +155,10 @@ final class GuardedNodes {
 
     private static func kind(of record: DeviceRecord) -> UInt32 {
         if record.subsystem == "gnss" { return GUARD_LOCATION.rawValue }
-        return SoundNode.captureStream(record.sysname) == nil ? GUARD_NOTHING.rawValue : GUARD_MICROPHONE.rawValue
+        if SoundNode.captureStream(record.sysname) != nil { return GUARD_MICROPHONE.rawValue }
+        // The kernel's compressed streams have one node for both directions.
+        let isCompressed = record.sysname.hasPrefix("comprC")
+        return isCompressed ? GUARD_MICROPHONE.rawValue | GUARD_IF_READ.rawValue : GUARD_NOTHING.rawValue
     }
 
     /// What cannot be asked is guarded when it is opened.

@@ -26,28 +26,25 @@ final class Kernel {
     private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "reported", "settings", "events"]
     /// The kernel's own ENOTSUPP, which no header for programs has.
     private static let notSupported: Int32 = 524
-    private static let opening = ["guard_open", "guard_signal", "guard_exit"]
-    /// Attached only while there is a camera: they cost every ioctl of the machine a moment.
-    private static let streaming = ["guard_ioctl"] + (hasCompatHook ? [compat] : [])
-    private static let compat = "guard_ioctl_compat"
-    /// Older kernels have no hook of its own for the ioctls of 32-bit programs. Looking for it reads all of the kernel's
-    /// types.
-    private static let hasCompatHook =
-        libbpf_find_vmlinux_btf_id("security_file_ioctl_compat", BPF_MODIFY_RETURN) > 0
-
     let majors: KernelMap<UInt32, UInt32>
     let nodes: KernelMap<UInt32, UInt32>
     let users: KernelMap<UInt32, guard_user>
     let verdicts: KernelMap<guard_verdict_key, guard_decision>
-    let waits: KernelMap<UInt32, guard_wait>
+    let waits: WaitTables
     let reported: KernelMap<UInt32, UInt32>
     let settings: KernelMap<UInt32, guard_settings>
     /// Called with events in their order.
     var onEvent: (@LoopActor (guard_event) -> Void)?
-    /// Why cameras are not asked about when they are used.
-    private(set) var streamingProblem: String?
+    /// Called after events with the hooks at which the kernel has left out a program for the first time.
+    var onMissed: (@LoopActor ([String]) -> Void)?
+    /// Why a device is not asked about at one of the hooks, by their names.
+    private var attachProblems: [String: String] = [:]
+    private let method: KernelHook.Method
+    private let hasCompatHook: Bool
     private let object: OpaquePointer
     private var links: [String: OpaquePointer] = [:]
+    /// How often the kernel has left out a program, by their names.
+    private var missed: [String: UInt64] = [:]
     private var ring: OpaquePointer?
     private var arrived: [guard_event] = []
     private var watch: WatchToken?
@@ -58,10 +55,16 @@ final class Kernel {
         libbpf_set_print(nil)
         try Kernel.check()
         try KernelPins.make()
-        do throws(KernelProblem) { object = try Kernel.load(path) } catch {
+        let method = try KernelHook.Method.find()
+        let hasCompatHook = KernelHook.compatIoctl.exists(method)
+        (self.method, self.hasCompatHook) = (method, hasCompatHook)
+        func load() throws(KernelProblem) -> OpaquePointer {
+            try Kernel.load(path, method, hasCompatHook: hasCompatHook)
+        }
+        do throws(KernelProblem) { object = try load() } catch {
             // libbpf takes no maps of an earlier version that have another layout.
             guard error.standsAside, KernelPins.removeFiles() == nil else { throw error }
-            object = try Kernel.load(path)
+            object = try load()
         }
         let object = object
         func descriptor(_ name: String) -> Int32 { bpf_object__find_map_fd_by_name(object, name) }
@@ -69,7 +72,7 @@ final class Kernel {
         nodes = KernelMap(descriptor: descriptor("nodes"))
         users = KernelMap(descriptor: descriptor("users"))
         verdicts = KernelMap(descriptor: descriptor("verdicts"))
-        waits = KernelMap(descriptor: descriptor("waits"))
+        waits = WaitTables(KernelMap(descriptor: descriptor("waits")))
         reported = KernelMap(descriptor: descriptor("reported"))
         settings = KernelMap(descriptor: descriptor("settings"))
     }
@@ -89,14 +92,20 @@ final class Kernel {
         }
     }
 
-    private static func load(_ path: String) throws(KernelProblem) -> OpaquePointer {
+    private static func load(
+        _ path: String, _ method: KernelHook.Method, hasCompatHook: Bool
+    ) throws(KernelProblem) -> OpaquePointer {
         guard let object = bpf_object__open_file(path, nil) else {
             throw KernelProblem("\(path) cannot be read: \(errorText()); reinstall permd-guard", standsAside: false)
         }
         for name in maps {
             bpf_map__set_pin_path(bpf_object__find_map_by_name(object, name), KernelPins.path(name))
         }
-        bpf_program__set_autoload(bpf_object__find_program_by_name(object, compat), hasCompatHook)
+        func leaveOut(_ name: String) {
+            bpf_program__set_autoload(bpf_object__find_program_by_name(object, name), false)
+        }
+        for hook in KernelHook.all { if let other = hook.other(method) { leaveOut(other) } }
+        if !hasCompatHook { leaveOut(KernelHook.compatIoctl.program(method)) }
         let result = bpf_object__load(object)
         guard result == 0 else {
             bpf_object__close(object)
@@ -108,27 +117,39 @@ final class Kernel {
     // MARK: Attaching
 
     func attach() throws(KernelProblem) {
-        for name in Kernel.opening { try attach(name) }
+        for hook in [KernelHook.open, .signal, .exit] { try attach(hook) }
     }
 
-    /// Whether cameras can be denied while they are open, and asked about when they are used.
+    /// Whether cameras can be denied while they are open, and asked about when they are used. It costs every ioctl and
+    /// mapping of the machine a moment, so this is so only while there is a camera.
     var isStreaming: Bool {
-        get { links["guard_ioctl"] != nil }
-        set {
-            for name in Kernel.streaming {
-                guard newValue else {
-                    detach(name)
-                    continue
-                }
-                do throws(KernelProblem) { try attach(name) } catch { streamingProblem = error.message }
+        get { links[KernelHook.ioctl.name] != nil }
+        set { set([.ioctl, .mmap] + (hasCompatHook ? [.compatIoctl] : []), attached: newValue) }
+    }
+
+    /// Whether images are asked about that come by read(2). It costs every read of the machine a moment, so this is so only
+    /// while there is a camera that gives them.
+    var isReading: Bool {
+        get { links[KernelHook.read.name] != nil }
+        set { set([.read], attached: newValue) }
+    }
+
+    private func set(_ hooks: [KernelHook], attached: Bool) {
+        for hook in hooks {
+            attachProblems[hook.name] = nil
+            guard attached else {
+                detach(hook)
+                continue
             }
+            do throws(KernelProblem) { try attach(hook) } catch { attachProblems[hook.name] = error.message }
         }
     }
 
     /// The new program takes the place of an earlier run's, which goes on until then.
-    private func attach(_ name: String) throws(KernelProblem) {
+    private func attach(_ hook: KernelHook) throws(KernelProblem) {
+        let name = hook.name
         guard links[name] == nil else { return }
-        guard let link = bpf_program__attach(bpf_object__find_program_by_name(object, name)) else {
+        guard let link = bpf_program__attach(program(hook)) else {
             guard errno != Kernel.notSupported else {
                 throw KernelProblem(
                     "this kernel lets no BPF program attach to its functions; that of arm64 does since Linux 6.4")
@@ -146,12 +167,41 @@ final class Kernel {
         links[name] = link
     }
 
-    private func detach(_ name: String) {
-        unlink(pin(name))
-        if let link = links.removeValue(forKey: name) { bpf_link__destroy(link) }
+    private func detach(_ hook: KernelHook) {
+        unlink(pin(hook.name))
+        if let link = links.removeValue(forKey: hook.name) { bpf_link__destroy(link) }
+    }
+
+    private func program(_ hook: KernelHook) -> OpaquePointer? {
+        bpf_object__find_program_by_name(object, hook.program(method))
     }
 
     private func pin(_ name: String) -> String { KernelPins.path("link_\(name)") }
+
+    // MARK: Problems
+
+    /// What keeps programs from being asked about, with what to do.
+    var problems: [String] {
+        noticeMissed()
+        let passed = KernelHook.all.filter { (missed[$0.name] ?? 0) > 0 }
+            .map { "the kernel has left out \($0.name) \(missed[$0.name] ?? 0) times; report this kernel to permd" }
+        return attachProblems.sorted { $0.key < $1.key }.map(\.value) + passed
+    }
+
+    /// Asks how often the kernel has left out programs because they were running already (`recursion_misses`). Returns the
+    /// hooks at which this has happened for the first time.
+    @discardableResult
+    func noticeMissed() -> [String] {
+        var new: [String] = []
+        for hook in KernelHook.all where links[hook.name] != nil {
+            var info = bpf_prog_info()
+            var size = UInt32(MemoryLayout<bpf_prog_info>.size)
+            guard bpf_obj_get_info_by_fd(bpf_program__fd(program(hook)), &info, &size) == 0 else { continue }
+            if info.recursion_misses > 0, missed[hook.name] == nil { new.append(hook.name) }
+            if info.recursion_misses > 0 { missed[hook.name] = info.recursion_misses }
+        }
+        return new
+    }
 
     // MARK: Events
 
@@ -184,5 +234,7 @@ final class Kernel {
         let events = arrived
         arrived.removeAll(keepingCapacity: true)
         for event in events { onEvent?(event) }
+        let missed = noticeMissed()
+        if !missed.isEmpty { onMissed?(missed) }
     }
 }

@@ -1,5 +1,5 @@
-// The programs that pass: media services, permd, and those that an administrator names. They open devices for others, and
-// are held to account where these ask.
+// The programs that pass: media services, and those that an administrator names. They open devices for others, and are held
+// to account where these ask.
 
 import ProcessIdentity
 
@@ -7,10 +7,13 @@ struct PassingPrograms {
     /// Further executables, by their paths.
     let paths: Set<String>
 
-    /// - Parameter executable: The path of an executable that no user can write.
-    func contains(_ executable: [UInt8]) -> Bool {
-        MediaService(systemExecutable: executable) != nil
-            || executable.split(separator: UInt8(ascii: "/")).last?.elementsEqual("permd".utf8) == true
-            || paths.contains(String(decoding: executable, as: UTF8.self))
+    /// - Parameters:
+    ///   - executable: The path of an executable that no user can write.
+    ///   - isMain: Whether the process is the main one of the unit of that name.
+    func contains(_ executable: [UInt8], isMain: (_ unit: String) -> Bool) -> Bool {
+        if MediaService(systemExecutable: executable) != nil {
+            return isMain(String(decoding: executable.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self))
+        }
+        return paths.contains(String(decoding: executable, as: UTF8.self))
     }
 }

@@ -10,8 +10,12 @@ import System
 
 @LoopActor
 final class PermdRegistry {
-    /// Registrations that are being checked. More are refused: each asks the bus and reads files.
+    /// Registrations that are being checked. More are refused: each asks the bus.
     private static let mostChecks = 64
+    /// Milliseconds in which permd says that it has a question.
+    private static let receiptTime: Int32 = 1000
+    /// How often a call is made that is not received.
+    private static let mostCalls = 10
 
     struct State {
         var cuts = false
@@ -20,28 +24,31 @@ final class PermdRegistry {
 
     private struct Permd {
         let name: String
+        let process: ConnectedProcess
         let end: Subscription
     }
 
-    private let processes: ProcessIdentifier
     /// The path of a process's executable, if that is the system's.
     private let executable: @LoopActor (Int32) -> [UInt8]?
     private let log: Logger
     private let feed: @LoopActor (GuardEvent) -> Void
     var state: @LoopActor () -> State = { State() }
-    /// Called before a user's first permd is asked.
+    /// Called before a user's first permd is asked, and when a program could be one.
     var onUser: @LoopActor (UInt32) -> Void = { _ in }
     private let bus: ReconnectingBus
     private var server: ObjectServer?
     private var permds: [UInt32: Permd] = [:]
     private var checks = 0
+    /// What each user's permd has said in this turn that it may decide otherwise; nil is any permission. However often it
+    /// says so, the programs of its user are gone through once.
+    private var changes: [UInt32: Set<Permission?>] = [:]
 
     /// - Parameter executable: Passes the path of a process's executable, if that is the system's.
     init(
-        _ processes: ProcessIdentifier, on address: BusAddress = .system, log: Logger,
-        executable: @escaping @LoopActor (Int32) -> [UInt8]?, feed: @escaping @LoopActor (GuardEvent) -> Void
+        on address: BusAddress = .system, log: Logger, executable: @escaping @LoopActor (Int32) -> [UInt8]?,
+        feed: @escaping @LoopActor (GuardEvent) -> Void
     ) {
-        (self.processes, self.executable, self.log, self.feed) = (processes, executable, log, feed)
+        (self.executable, self.log, self.feed) = (executable, log, feed)
         bus = ReconnectingBus(address)
     }
 
@@ -86,23 +93,20 @@ final class PermdRegistry {
         feed(.departed(user: user))
     }
 
+    /// Whether a process is the permd of its user.
+    func isRegistered(_ pid: Int32) -> Bool {
+        permds.values.contains { $0.process.pid == pid && Pidfd.isAlive($0.process.pidfd.raw) }
+    }
+
     private var served: Interface {
         Interface(
             name: BusNames.guardInterface,
             methods: [
                 Method(name: "Register", inputs: [:], outputs: [:]) { [weak self] in self?.register($0) },
-                Method(name: "Received", inputs: ["request": "t"], outputs: [:]) { [weak self] in self?.received($0) },
                 Method(name: "Answer", inputs: ["request": "t", "answer": "s"], outputs: [:]) { [weak self] in
                     self?.answer($0)
                 },
                 Method(name: "Recheck", inputs: ["permission": "s"], outputs: [:]) { [weak self] in self?.recheck($0) },
-            ],
-            signals: [
-                Signal(
-                    "Asked",
-                    [
-                        "request": "t", "process": "h", "permission": "s", "device": "t", "program": "s", "waits": "b",
-                    ]), Signal("Withdrawn", ["request": "t"]),
             ],
             properties: [
                 Property("Version", "s", .never) { _ in .string(ProgramOptions.version) },
@@ -123,34 +127,40 @@ final class PermdRegistry {
             return PermdRegistry.fail(call, PermissionError(.limitExceeded))
         }
         checks += 1
-        ConnectionIdentifier(connection, processes).identify(call.sender) { [weak self] found in
-            connection.askBus("GetConnectionUnixUser", .string(call.sender)) { user in
-                guard let self else { return }
-                self.checks -= 1
-                do throws(PermissionError) {
-                    try self.add(call.sender, of: user?.uint32Value, try? found.get().key.pid, connection)
-                    call.reply()
-                } catch {
-                    PermdRegistry.fail(call, error)
-                }
+        ConnectedProcess.find(call.sender, on: connection) { [weak self] found in
+            guard let self else { return }
+            checks -= 1
+            do throws(PermissionError) {
+                try add(call.sender, found, connection)
+                call.reply()
+            } catch {
+                PermdRegistry.fail(call, error)
             }
         }
     }
 
     private func add(
-        _ name: String, of user: UInt32?, _ pid: Int32?, _ connection: Connection
+        _ name: String, _ found: Result<ConnectedProcess, ConnectedProcess.Unknown>, _ connection: Connection
     ) throws(PermissionError) {
-        guard let user, let pid, let path = executable(pid),
+        let process: ConnectedProcess
+        switch found {
+        case .success(let it): process = it
+        case .failure(let problem):
+            // What is not known may be a permd, so its user's programs do not pass meanwhile.
+            if let user = problem.user { onUser(user) }
+            throw PermissionError(.limitExceeded, "\(problem.reason.reason); try again")
+        }
+        guard let user = process.user, let path = executable(process.pid),
             path.split(separator: UInt8(ascii: "/")).last?.elementsEqual("permd".utf8) == true
         else { throw PermissionError(.accessDenied, "only a permd that root has installed may register") }
         guard permds[user] == nil else {
             throw PermissionError(.limitExceeded, "another permd of user \(user) is registered")
         }
         let end = connection.whenNameVanishes(name) { [weak self] in self?.departed(user) }
-        permds[user] = Permd(name: name, end: end)
+        permds[user] = Permd(name: name, process: process, end: end)
         log.info("the permd of user \(user) is \(name)")
         onUser(user)
-        feed(.registered(user: user))
+        feed(.registered(user: user, pid: process.pid))
     }
 
     /// The user whose permd the caller is.
@@ -158,12 +168,6 @@ final class PermdRegistry {
         if let user = permds.first(where: { $0.value.name == call.sender })?.key { return user }
         PermdRegistry.fail(call, PermissionError(.accessDenied, "only a registered permd may call this"))
         return nil
-    }
-
-    private func received(_ call: MethodCall) {
-        guard let user = user(call), let id = call.arguments[0].uint64Value else { return }
-        call.reply()
-        feed(.received(user: user, id))
     }
 
     private func answer(_ call: MethodCall) {
@@ -187,30 +191,64 @@ final class PermdRegistry {
             return PermdRegistry.fail(call, PermissionError(.invalidArguments, "there is no such permission"))
         }
         call.reply()
-        feed(.recheck(user: user, permission))
+        if changes.isEmpty { Loop.shared.later { [weak self] in self?.turnEnded() } }
+        changes[user, default: []].insert(permission)
     }
 
-    // MARK: Signals
+    private func turnEnded() {
+        let changes = self.changes
+        self.changes = [:]
+        for (user, permissions) in changes {
+            let which: Set<Permission?> = permissions.contains(nil) ? [nil] : permissions
+            for permission in which { feed(.recheck(user: user, permission)) }
+        }
+    }
 
+    // MARK: Questions
+
+    /// Reports whether the permd has the question. One that it does not understand is refused.
     func ask(
         _ user: UInt32, _ id: AskID, _ process: UnixFD, _ permission: Permission, device: UInt64, program: String,
         waits: Bool
     ) {
-        send(
-            "Asked", to: user,
+        tell(
+            user, "Ask",
             [
                 .uint64(id), .unixFD(process), .string(permission.rawValue), .uint64(device), .string(program),
                 .bool(waits),
-            ])
+            ]
+        ) { [weak self] error in
+            guard let self else { return }
+            guard let error else { return feed(.received(user: user, id)) }
+            guard !error.isTransient else { return feed(.notReceived(user: user, id)) }
+            log.warning("the permd of user \(user) does not take a question: \(error.message)")
+            feed(.answered(user: user, id, .undecided))
+        }
     }
 
-    func withdraw(_ user: UInt32, _ id: AskID) { send("Withdrawn", to: user, [.uint64(id)]) }
+    func withdraw(_ user: UInt32, _ id: AskID) { withdraw(user, id, calls: 1) }
 
-    private func send(_ member: String, to user: UInt32, _ body: [Value]) {
+    private func withdraw(_ user: UInt32, _ id: AskID, calls: Int) {
+        tell(user, "Withdraw", [.uint64(id)]) { [weak self] error in
+            guard error?.isTransient == true, calls < PermdRegistry.mostCalls else { return }
+            Loop.shared.after(milliseconds: Int64(PermdRegistry.receiptTime)) { [weak self] in
+                self?.withdraw(user, id, calls: calls + 1)
+            }
+        }
+    }
+
+    /// Calls a user's permd. The completion gets nil after success, and does not run if that permd has left meanwhile.
+    private func tell(
+        _ user: UInt32, _ member: String, _ body: [Value], _ completion: @escaping @LoopActor (BusError?) -> Void
+    ) {
         guard let permd = permds[user], let connection = bus.connection else { return }
-        connection.send(
-            .signal(
-                path: BusNames.guardObject, interface: BusNames.guardInterface, member: member, body,
-                destination: permd.name))
+        connection.call(
+            .call(
+                destination: permd.name, path: BusNames.guardClientObject, interface: BusNames.guardClientInterface,
+                member: member, body), timeoutMilliseconds: PermdRegistry.receiptTime
+        ) { [weak self] result in
+            guard self?.permds[user]?.name == permd.name else { return }
+            if case .failure(let error) = result { completion(error) } else { completion(nil) }
+        }
     }
 }

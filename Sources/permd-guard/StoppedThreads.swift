@@ -8,7 +8,7 @@ import System
 
 @LoopActor
 struct StoppedThreads {
-    let kernel: Kernel
+    let waits: WaitTables
 
     /// Why a thread is not stopped.
     enum Refusal: Error {
@@ -29,7 +29,7 @@ struct StoppedThreads {
 
     /// Lets a thread go on that is not stopped.
     func dismiss(_ thread: Int32, _ claim: guard_claim?) {
-        if let claim { mark(thread, claim) } else { kernel.waits.remove(UInt32(bitPattern: thread)) }
+        if let claim { mark(thread, claim) } else { waits.remove(UInt32(bitPattern: thread)) }
     }
 
     /// Lets a stopped thread go on.
@@ -41,10 +41,7 @@ struct StoppedThreads {
 
     @discardableResult
     private func mark(_ thread: Int32, _ claim: guard_claim) -> Bool {
-        let key = UInt32(bitPattern: thread)
-        guard var wait = kernel.waits[key] else { return false }
-        wait.claim = claim.rawValue
-        return kernel.waits.set(key, wait, onlyExisting: true)
+        waits.mark(UInt32(bitPattern: thread), claim)
     }
 
     /// Reports each thread whose state has changed: whether it has stopped; otherwise it has ended.
@@ -54,7 +51,7 @@ struct StoppedThreads {
             let signal = cguard_has_stopped(status) != 0 ? cguard_signal(status) : 0
             if signal != 0 {
                 // It was about to get a signal, which it gets now; then it makes its call again.
-                kernel.waits.remove(UInt32(bitPattern: thread))
+                waits.remove(UInt32(bitPattern: thread))
                 _ = cguard_detach(thread, signal)
             }
             body(thread, cguard_has_stopped(status) != 0 && signal == 0)

@@ -54,7 +54,8 @@ struct GuardSequenceTests {
             let thread = program.pid * 10 + Int32.random(in: 0..<3, using: &random)
             let user = UInt32.random(in: 1000...1001, using: &random)
             let attempt = Attempt(
-                program: program, thread: thread, user: UInt32(990 + program.pid), permission: .camera, device: 1)
+                program: program, thread: thread, user: UInt32(990 + program.pid), group: 1, permission: .camera,
+                device: 1)
             switch Int.random(in: 0..<14, using: &random) {
             case 0, 1, 2:
                 if !kernel.claimed.contains(thread), !kernel.stopped.contains(thread) { feed(.attempted(attempt)) }
@@ -77,7 +78,7 @@ struct GuardSequenceTests {
                     feed(.lost(thread: thread))
                 }
                 feed(.exited(program))
-            case 8: if kernel.present.insert(user).inserted { feed(.registered(user: user)) }
+            case 8: if kernel.present.insert(user).inserted { feed(.registered(user: user, pid: 99)) }
             case 9:
                 for (id, _) in kernel.asked.filter({ $0.value == user }) {
                     (kernel.asked[id], kernel.sends[id]) = (nil, nil)
@@ -93,8 +94,9 @@ struct GuardSequenceTests {
                 }
             case 12:
                 if let id = kernel.asked.keys.sorted().randomElement(using: &random) {
-                    if kernel.asked[id] == user { kernel.received.insert(id) }
-                    feed(.received(user: user, id))
+                    let isReceived = Bool.random(using: &random)
+                    if isReceived, kernel.asked[id] == user { kernel.received.insert(id) }
+                    feed(isReceived ? .received(user: user, id) : .notReceived(user: user, id))
                 }
             default:
                 if let id = kernel.asked.keys.sorted().randomElement(using: &random) {
@@ -105,7 +107,9 @@ struct GuardSequenceTests {
             }
         }
         // Everything that is asked is answered, and every claimed thread stops.
-        for user: UInt32 in 1000...1001 where kernel.present.insert(user).inserted { feed(.registered(user: user)) }
+        for user: UInt32 in 1000...1001 where kernel.present.insert(user).inserted {
+            feed(.registered(user: user, pid: 99))
+        }
         for thread in kernel.claimed {
             kernel.stopped.insert(thread)
             feed(.stopped(thread: thread, hasSignal: false))

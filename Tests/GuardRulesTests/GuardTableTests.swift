@@ -10,10 +10,14 @@ private let program = ProcessImage(pid: 10, start: 1, exec: 1)
 private let other = ProcessImage(pid: 20, start: 2, exec: 1)
 
 private func attempt(
-    _ thread: Int32, _ program: ProcessImage = program, _ permission: Permission = .camera, user: UInt32 = user
+    _ thread: Int32, _ program: ProcessImage = program, _ permission: Permission = .camera, user: UInt32 = user,
+    group: UInt64 = 1
 ) -> Attempt {
-    Attempt(program: program, thread: thread, user: user, permission: permission, device: 7)
+    Attempt(program: program, thread: thread, user: user, group: group, permission: permission, device: 7)
 }
+
+private let permd: Int32 = 500
+private let registration = GuardEvent.registered(user: user, pid: permd)
 
 private func ask(_ id: AskID, _ program: ProcessImage = program, device: UInt64 = 7, waits: Bool = true)
     -> GuardEffect
@@ -25,21 +29,14 @@ private func ask(_ id: AskID, _ program: ProcessImage = program, device: UInt64 
 private struct Stage {
     var table = GuardTable()
 
-    init(hasPermd: Bool = true) { if hasPermd { _ = table.handle(.registered(user: user)) } }
+    init(hasPermd: Bool = true) { if hasPermd { _ = table.handle(registration) } }
 
-    /// What the events cause, without the timers of receipts.
-    mutating func on(_ events: GuardEvent...) -> [GuardEffect] {
-        events.flatMap { table.handle($0) }.filter {
-            switch $0 {
-            case .startTimer(.receipts), .stopTimer(.receipts): false
-            default: true
-            }
-        }
-    }
+    /// What the events cause.
+    mutating func on(_ events: GuardEvent...) -> [GuardEffect] { events.flatMap { table.handle($0) } }
 
     /// A thread that waits.
-    mutating func hold(_ thread: Int32, _ program: ProcessImage = program) {
-        _ = on(.attempted(attempt(thread, program)), .stopped(thread: thread, hasSignal: false))
+    mutating func hold(_ thread: Int32, _ program: ProcessImage = program, group: UInt64 = 1) {
+        _ = on(.attempted(attempt(thread, program, group: group)), .stopped(thread: thread, hasSignal: false))
     }
 }
 
@@ -196,14 +193,15 @@ struct GuardTableTests {
         #expect(stage.on(.attempted(attempt(11))).contains(ask(3)))
     }
 
+    /// permd answers by what is true when it answers, however often something changes meanwhile.
     @Test
-    func whatChangesDuringACheckIsCheckedAgain() {
+    func whatChangesDuringACheckIsAskedOnce() {
         var stage = Stage()
         stage.hold(11)
         _ = stage.on(.answered(user: user, 1, .granted), .recheck(user: user, nil))
-        #expect(
-            stage.on(.recheck(user: user, nil)) == [.withdraw(user: user, 2), ask(3, device: 0, waits: false)])
-        #expect(stage.on(.answered(user: user, 2, .denied)) == [])
+        for _ in 0..<1000 { #expect(stage.on(.recheck(user: user, .camera)) == []) }
+        #expect(stage.on(.answered(user: user, 2, .denied)) == [.store(program, user: user, .camera, .deny)])
+        #expect(stage.on(.recheck(user: user, .camera)) == [ask(3, device: 0, waits: false)])
     }
 
     @Test
@@ -225,7 +223,7 @@ struct GuardTableTests {
         var stage = Stage(hasPermd: false)
         #expect(stage.on(.attempted(attempt(11))).contains(.startTimer(.permd(user: user))))
         _ = stage.on(.stopped(thread: 11, hasSignal: false))
-        #expect(stage.on(.registered(user: user)) == [.stopTimer(.permd(user: user)), ask(1)])
+        #expect(stage.on(registration) == [.stopTimer(.permd(user: user)), ask(1)])
     }
 
     @Test
@@ -246,14 +244,14 @@ struct GuardTableTests {
         var stage = Stage()
         stage.hold(11)
         _ = stage.on(.answered(user: user, 1, .granted), .departed(user: user))
-        #expect(stage.on(.registered(user: user)) == [ask(2, device: 0, waits: false)])
+        #expect(stage.on(registration) == [ask(2, device: 0, waits: false)])
     }
 
     @Test
     func aPermdAnswersForItsOwnUserOnly() {
         var stage = Stage()
         stage.hold(11)
-        #expect(stage.on(.registered(user: 1001), .answered(user: 1001, 1, .granted)) == [])
+        #expect(stage.on(.registered(user: 1001, pid: 501), .answered(user: 1001, 1, .granted)) == [])
         #expect(stage.table.waitingThreads == 1)
     }
 
@@ -262,27 +260,78 @@ struct GuardTableTests {
         var stage = Stage(hasPermd: false)
         #expect(
             stage.on(.restored(program, user: user, .camera, .grant, passes: false)) == [.follow(program, true)])
-        #expect(stage.on(.registered(user: user)) == [ask(1, device: 0, waits: false)])
+        #expect(stage.on(registration) == [ask(1, device: 0, waits: false)])
+    }
+
+    /// It opens devices to look at them, which nobody else can answer.
+    @Test
+    func aUsersPermdIsNotAskedAboutItself() {
+        var stage = Stage(hasPermd: false)
+        let itself = ProcessImage(pid: permd, start: 1, exec: 1)
+        stage.hold(permd, itself)
+        #expect(
+            stage.on(registration) == [
+                .stopTimer(.permd(user: user)), .store(itself, user: user, .camera, .grant),
+                .release(thread: permd, .again), .followSignals(pid: permd, false),
+            ])
+        #expect(stage.on(.recheck(user: user, nil)) == [])
+        // It is a program as others are when it has left the bus.
+        #expect(
+            stage.on(.departed(user: user)) == [
+                .store(itself, user: user, .camera, nil), .follow(itself, false),
+            ])
     }
 
     // MARK: Limits
 
+    private let refusal: [GuardEffect] = [.dismiss(thread: 99, .refused), .limitReached(user: user)]
+
+    /// One program of each control group, with a thread.
+    private func fill(_ stage: inout Stage, _ count: Int, group: UInt64, from pid: Int32) {
+        for index in 0..<Int32(count) {
+            stage.hold(pid + index, ProcessImage(pid: pid + index, start: 1, exec: 1), group: group)
+        }
+    }
+
     @Test
-    func tooManyThreadsAreRefused() {
+    func threadsOfOneProgramTakeFewPlaces() {
         var stage = Stage()
-        for thread in 0..<Int32(GuardTable.threadsPerUser) { stage.hold(100 + thread) }
-        #expect(stage.on(.attempted(attempt(99))) == [.dismiss(thread: 99, .refused), .limitReached(user: user)])
+        for thread in 0..<Int32(GuardTable.threadsPerAsk) { stage.hold(100 + thread) }
+        #expect(stage.on(.attempted(attempt(99))) == refusal)
+        #expect(stage.on(.attempted(attempt(98, other))).contains(.claim(thread: 98, pid: 20)))
+    }
+
+    /// A sandboxed app cannot leave its control group.
+    @Test
+    func noAppKeepsOthersFromAsking() {
+        var stage = Stage()
+        let share = GuardTable.programsPerUser / GuardTable.groups
+        fill(&stage, share, group: 1, from: 1000)
+        #expect(stage.on(.attempted(attempt(99))) == refusal)
+        #expect(stage.on(.attempted(attempt(98, other, group: 2))).contains(.claim(thread: 98, pid: 20)))
+    }
+
+    @Test
+    func anotherUserHasPlacesOfTheirOwn() {
+        var stage = Stage()
+        let share = GuardTable.programsPerUser / GuardTable.groups
+        for group in 0..<GuardTable.groups {
+            fill(&stage, share, group: UInt64(group), from: 1000 + Int32(group * share))
+        }
+        #expect(stage.on(.attempted(attempt(99, group: 9))) == refusal)
         #expect(stage.on(.attempted(attempt(98, other, user: 1001))).contains(.claim(thread: 98, pid: 20)))
     }
 
     @Test
     func theProgramThatAskedTheLongestAgoIsForgotten() {
         var stage = Stage()
-        let programs = (0..<Int32(GuardTable.programsPerUser)).map { ProcessImage(pid: 1000 + $0, start: 1, exec: 1) }
+        let share = GuardTable.programsPerUser / GuardTable.groups
+        let programs = (0..<Int32(share)).map { ProcessImage(pid: 1000 + $0, start: 1, exec: 1) }
         for program in programs {
             stage.hold(program.pid, program)
             _ = stage.on(.answered(user: user, AskID(program.pid - 999), .granted))
         }
+        // What is forgotten has no right any more.
         #expect(
             stage.on(.attempted(attempt(11))).prefix(2) == [
                 .store(programs[0], user: user, .camera, nil), .follow(programs[0], false),
@@ -292,10 +341,10 @@ struct GuardTableTests {
     @Test
     func programsThatWaitAreNotForgottenForOthers() {
         var stage = Stage()
-        for pid in 0..<Int32(GuardTable.programsPerUser) {
+        for pid in 0..<Int32(GuardTable.programsPerUser / GuardTable.groups) {
             let failed = ProcessImage(pid: 1000 + pid, start: 1, exec: 1)
             _ = stage.on(.failed(attempt(1000 + pid, failed)))
         }
-        #expect(stage.on(.attempted(attempt(11))) == [.dismiss(thread: 11, .refused), .limitReached(user: user)])
+        #expect(stage.on(.attempted(attempt(99))) == refusal)
     }
 }

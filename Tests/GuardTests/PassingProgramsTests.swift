@@ -8,12 +8,21 @@ import Testing
 struct PassingProgramsTests {
     private let programs = PassingPrograms(paths: ["/opt/meter"])
 
+    private func passes(_ path: String, unit: String? = nil) -> Bool {
+        programs.contains(Array(path.utf8)) { $0 == unit }
+    }
+
+    /// Anybody can start one with a configuration of their own.
     @Test(arguments: MediaService.programs.keys.sorted())
-    func aMediaServicePasses(_ name: String) { #expect(programs.contains(Array("/usr/bin/\(name)".utf8))) }
+    func aMediaServicePassesAsTheMainProcessOfItsUnit(_ name: String) {
+        #expect(passes("/usr/bin/\(name)", unit: name))
+        #expect(!passes("/usr/bin/\(name)", unit: "app-\(name)"))
+        #expect(!passes("/usr/bin/\(name)"))
+    }
 
     @Test(arguments: [
-        ("/usr/libexec/permd", true), ("/opt/meter", true), ("/usr/bin/meter", false), ("/opt/meter/app", false),
+        ("/usr/libexec/permd", false), ("/opt/meter", true), ("/usr/bin/meter", false), ("/opt/meter/app", false),
         ("/usr/bin/permctl", false), ("/usr/bin/jackd", false), ("/usr/bin/arecord", false),
     ])
-    func anotherProgram(_ path: String, passes: Bool) { #expect(programs.contains(Array(path.utf8)) == passes) }
+    func anotherProgram(_ path: String, passes expected: Bool) { #expect(passes(path) == expected) }
 }

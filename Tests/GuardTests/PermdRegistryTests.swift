@@ -19,13 +19,14 @@ private final class Stage {
     let events = EventLog<GuardEvent>()
     let registry: PermdRegistry
     let user = getuid()
+    private var servers: [ObjectServer] = []
 
     /// - Parameter executable: That of every process.
     init(executable: String? = "/usr/libexec/permd") async throws {
         bus = try await PrivateBus()
         let events = events
         registry = PermdRegistry(
-            ProcessIdentifier(worker: Worker()), on: .address(bus.address), log: Logger(label: "test"),
+            on: .address(bus.address), log: Logger(label: "test"),
             executable: { _ in executable.map { Array($0.utf8) } }, feed: { events.add($0) })
         let observer = try bus.connect()
         let owners = EventLog<String?>()
@@ -36,15 +37,44 @@ private final class Stage {
         try await owners.first("the owner of the name") { $0 != nil }
     }
 
-    /// A connection with the signals that it got.
-    func client() throws -> (connection: Connection, signals: EventLog<Message>) {
+    /// A connection that serves what the guard asks, and the calls that it got, each as its arguments.
+    func client(
+        refusing refusals: [String] = []
+    ) throws -> (connection: Connection, calls: EventLog<[Value]>) {
         let connection = try bus.connect()
-        let signals = EventLog<Message>()
-        connection.onSignal(interface: BusNames.guardInterface, addMatch: false, takesDescriptors: true) {
-            signals.add($0)
+        let calls = EventLog<[Value]>()
+        let server = ObjectServer(connection: connection) { call, text in
+            call.fail(name: ErrorKind.invalidArguments.name, body: [.string(text), .bool(false)])
         }
-        return (connection, signals)
+        var refusals = refusals
+        func method(_ name: String, _ inputs: Arguments) -> DBus.Method {
+            DBus.Method(name: name, inputs: inputs, outputs: [:]) { call in
+                calls.add(call.arguments)
+                guard refusals.isEmpty else { return call.fail(name: refusals.removeFirst(), body: [.string("no")]) }
+                call.reply()
+            }
+        }
+        server.add(
+            Interface(
+                name: BusNames.guardClientInterface,
+                methods: [
+                    method(
+                        "Ask",
+                        [
+                            "request": "t", "process": "h", "permission": "s", "device": "t", "program": "s",
+                            "waits": "b",
+                        ]), method("Withdraw", ["request": "t"]),
+                ]), at: BusNames.guardClientObject)
+        servers.append(server)
+        return (connection, calls)
     }
+
+    func ask(_ id: AskID) {
+        let pidfd = UnixFD(owning: Pidfd.open(getpid()))
+        registry.ask(user, id, pidfd, .camera, device: 20736, program: "/usr/bin/sudo", waits: true)
+    }
+
+    var registered: GuardEvent { .registered(user: user, pid: getpid()) }
 }
 
 extension Connection {
@@ -74,28 +104,42 @@ struct PermdRegistryTests {
     @Test @LoopActor
     func aPermdRegistersAndIsAsked() async throws {
         let stage = try await Stage()
-        let (permd, signals) = try stage.client()
+        let (permd, calls) = try stage.client()
+        #expect(!stage.registry.isRegistered(getpid()))
         try await permd.get("Register")
-        #expect(stage.events.all == [.registered(user: stage.user)])
-        let pidfd = UnixFD(owning: Pidfd.open(getpid()))
-        stage.registry.ask(stage.user, 5, pidfd, .camera, device: 20736, program: "/usr/bin/sudo", waits: true)
+        #expect(stage.events.all == [stage.registered] && stage.registry.isRegistered(getpid()))
+        stage.ask(5)
+        try await stage.events.first("the receipt") { $0 == .received(user: stage.user, 5) }
         stage.registry.withdraw(stage.user, 5)
-        let asked = try await signals.first("the question") { $0.member == "Asked" }
-        #expect(asked.body[1].unixFDValue.flatMap { Pidfd.pid(of: $0.raw) } == getpid())
+        try await calls.first("the end") { $0 == [.uint64(5)] }
+        let asked = calls.all[0]
+        #expect(asked[1].unixFDValue.flatMap { Pidfd.pid(of: $0.raw) } == getpid())
         #expect(
-            [asked.body[0]] + asked.body[2...] == [
+            [asked[0]] + asked[2...] == [
                 .uint64(5), .string("camera"), .uint64(20736), .string("/usr/bin/sudo"), .bool(true),
             ])
-        #expect(try await signals.first("the end") { $0.member == "Withdrawn" }.body == [.uint64(5)])
-        try await permd.get("Received", [.uint64(5)])
         try await permd.get("Answer", [.uint64(5), .string("granted")])
         try await permd.get("Recheck", [.string("camera")])
         try await permd.get("Recheck", [.string("")])
         #expect(
-            stage.events.all.dropFirst() == [
-                .received(user: stage.user, 5), .answered(user: stage.user, 5, .granted),
-                .recheck(user: stage.user, .camera), .recheck(user: stage.user, nil),
+            stage.events.all.dropFirst(2) == [
+                .answered(user: stage.user, 5, .granted), .recheck(user: stage.user, .camera),
+                .recheck(user: stage.user, nil),
             ])
+    }
+
+    /// What the bus could not deliver is asked again; what permd does not understand is refused.
+    @Test(arguments: [
+        (BusError.Name.limitsExceeded, true), (BusError.Name.noReply, true), (BusError.Name.unknownMethod, false),
+        (ErrorKind.invalidArguments.name, false), (BusError.Name.accessDenied, false),
+    ]) @LoopActor
+    func aQuestionThatIsNotTaken(error: String, isTransient: Bool) async throws {
+        let stage = try await Stage()
+        let (permd, _) = try stage.client(refusing: [error])
+        try await permd.get("Register")
+        stage.ask(5)
+        let event = try await stage.events.first("what became of it") { $0 != stage.registered }
+        #expect(event == (isTransient ? .notReceived(user: stage.user, 5) : .answered(user: stage.user, 5, .undecided)))
     }
 
     @Test(arguments: [nil, "/usr/bin/python3", "/usr/bin/permd-agent"]) @LoopActor
@@ -103,7 +147,6 @@ struct PermdRegistryTests {
         let stage = try await Stage(executable: executable)
         let (program, _) = try stage.client()
         #expect(await program.errorName("Register") == ErrorKind.accessDenied.name)
-        #expect(await program.errorName("Received", [.uint64(1)]) == ErrorKind.accessDenied.name)
         #expect(await program.errorName("Answer", [.uint64(1), .string("granted")]) == ErrorKind.accessDenied.name)
         #expect(await program.errorName("Recheck", [.string("")]) == ErrorKind.accessDenied.name)
         #expect(stage.events.all == [])
@@ -113,7 +156,7 @@ struct PermdRegistryTests {
     func aUserHasOnePermdUntilItLeaves() async throws {
         let stage = try await Stage()
         let (first, _) = try stage.client()
-        let (second, signals) = try stage.client()
+        let (second, calls) = try stage.client()
         try await first.get("Register")
         #expect(await second.errorName("Register") == ErrorKind.limitExceeded.name)
         // A connection that did not register answers nothing.
@@ -122,7 +165,7 @@ struct PermdRegistryTests {
         try await stage.events.first("the end of the first") { $0 == .departed(user: stage.user) }
         try await second.get("Register")
         stage.registry.withdraw(stage.user, 9)
-        try await signals.first("the signal") { $0.body == [.uint64(9)] }
+        try await calls.first("the call") { $0 == [.uint64(9)] }
     }
 
     @Test(arguments: [
@@ -134,7 +177,7 @@ struct PermdRegistryTests {
         let (permd, _) = try stage.client()
         try await permd.get("Register")
         #expect(await permd.errorName(member, body) == ErrorKind.invalidArguments.name)
-        #expect(stage.events.all == [.registered(user: stage.user)])
+        #expect(stage.events.all == [stage.registered])
     }
 
     /// No other answer follows, so the thread goes on.
@@ -168,7 +211,7 @@ struct PermdRegistryTests {
             .structure([.byte(1)]),
         ]
         for _ in 0..<400 {
-            let member = ["Register", "Received", "Answer", "Recheck", "Asked", ""].randomElement()!
+            let member = ["Register", "Answer", "Recheck", "Ask", ""].randomElement()!
             let body = (0..<Int.random(in: 0...3)).map { _ in values.randomElement()! }
             guard !member.isEmpty else { continue }
             _ = await permd.errorName(member, body)

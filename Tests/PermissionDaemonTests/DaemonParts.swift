@@ -49,8 +49,8 @@ struct DaemonParts {
     func coordinator(_ connection: Connection) -> Coordinator {
         let processes = ProcessIdentifier(worker: Worker())
         let guardLink = GuardLink(
-            bus: ReconnectingBus(.address("unix:path=/nonexistent")), processes: processes, facts: facts,
-            devices: devices, now: now, log: quietLog)
+            GuardConnection(bus: ReconnectingBus(.address("unix:path=/nonexistent")), log: quietLog),
+            processes: processes, facts: facts, devices: devices, now: now, log: quietLog)
         return Coordinator(
             connection: connection, store: store, policy: policy, devices: devices, processes: processes,
             guardLink: guardLink, now: now, log: quietLog)

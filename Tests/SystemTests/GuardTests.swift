@@ -283,7 +283,7 @@ struct GuardTests {
         try await bench.settle(3)
         #expect(
             Array(bench.deviceGuard.calls.all.dropFirst(before)) == [
-                "Recheck camera", "Recheck microphone", "Answer 1 granted", "Received 3",
+                "Recheck camera", "Recheck microphone", "Answer 1 granted",
                 "Answer 3 undecided",
             ])
         await app.end()

@@ -5,6 +5,7 @@ import Foundation
 import FoundationXML
 import PermissionModel
 import PermissionTestKit
+import TestSupport
 import Testing
 
 /// The members and arguments of introspection data, one line each, such as `org.permd.Access1 method GetStatus`.
@@ -105,6 +106,19 @@ struct IntrospectionTests {
         await stage.end()
     }
 
+    /// On the system bus.
+    @Test func whatTheGuardAsks() async throws {
+        let bench = try await GuardBench()
+        let permd = try #require(bench.deviceGuard.registered.all.last)
+        let body = try await bench.deviceGuard.stranger().call(
+            .call(
+                destination: permd, path: BusNames.guardClientObject,
+                interface: "org.freedesktop.DBus.Introspectable", member: "Introspect")
+        ).body
+        try compare(body.first?.stringValue ?? "", [BusNames.guardClientInterface])
+        await bench.end()
+    }
+
     /// Every interface has its file, and every file its interface. permd-guard serves its own.
     @Test func everyFileIsCompared() throws {
         let files = try FileManager.default.contentsOfDirectory(
@@ -115,6 +129,7 @@ struct IntrospectionTests {
                 == [
                     BusNames.access, BusNames.request, BusNames.agentManager, BusNames.agent, BusNames.policy,
                     BusNames.devices, BusNames.enforcement, BusNames.usage, BusNames.guardInterface,
+                    BusNames.guardClientInterface,
                 ])
     }
 }

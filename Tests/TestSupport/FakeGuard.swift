@@ -18,6 +18,8 @@ package final class FakeGuard {
     package let calls = EventLog<String>()
     /// The unique names that have registered.
     package let registered = EventLog<String>()
+    /// What permd says of each question and withdrawal, as `NUMBER` or `NUMBER ERROR`.
+    package let receipts = EventLog<String>()
     /// The values of Cuts that were read.
     package let cutsRead = EventLog<Bool>()
     /// The errors with which the next calls of Register are refused.
@@ -42,8 +44,8 @@ package final class FakeGuard {
         service.add(
             BusNames.guardInterface, at: BusNames.guardObject,
             [
-                method("Register", [:]), method("Received", ["request": "t"]),
-                method("Answer", ["request": "t", "answer": "s"]), method("Recheck", ["permission": "s"]),
+                method("Register", [:]), method("Answer", ["request": "t", "answer": "s"]),
+                method("Recheck", ["permission": "s"]),
             ],
             properties: [
                 Property("Version", "s", .never) { [unowned self] _ in .string(version) },
@@ -86,30 +88,38 @@ package final class FakeGuard {
         }
     }
 
-    // MARK: Signals
+    // MARK: Questions
 
     package func ask(
         _ number: UInt64, about process: UnixFD, _ permission: Permission = .camera, device: UInt64 = 0,
         program: String = "", waits: Bool = true
     ) {
         send(
-            "Asked",
+            "Ask",
             [
                 .uint64(number), .unixFD(process), .string(permission.rawValue), .uint64(device), .string(program),
                 .bool(waits),
             ])
     }
 
-    package func withdraw(_ number: UInt64) { send("Withdrawn", [.uint64(number)]) }
+    package func withdraw(_ number: UInt64) { send("Withdraw", [.uint64(number)]) }
 
-    /// Sends a signal to the permd that registered last.
+    /// Calls the permd that registered last.
     ///
     /// - Parameter connection: Of somebody else than the guard.
     package func send(_ member: String, _ body: [Value], from connection: Connection? = nil) {
-        (connection ?? service?.connection)?.send(
-            .signal(
-                path: BusNames.guardObject, interface: BusNames.guardInterface, member: member, body,
-                destination: registered.all.last))
+        guard let permd = registered.all.last, let connection = connection ?? service?.connection else { return }
+        let number = body.first?.uint64Value.map(String.init) ?? "?"
+        connection.call(
+            .call(
+                destination: permd, path: BusNames.guardClientObject, interface: BusNames.guardClientInterface,
+                member: member, body)
+        ) { [receipts] result in
+            switch result {
+            case .success: receipts.add(number)
+            case .failure(let error): receipts.add("\(number) \(error.name)")
+            }
+        }
     }
 
     /// A connection that does not own the name.

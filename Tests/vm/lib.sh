@@ -53,6 +53,7 @@ build_programs() {
     compile() { cc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror -O1 -o "$@"; }
     compile "$1/programs/device-app" "$vm"/programs/{device-app,capture_*}.c "${flags[@]}"
     compile "$1/programs/ways-to-open" "$vm/programs/ways-to-open.c" -pthread
+    compile "$1/programs/take-images" "$vm/programs/take-images.c"
     compile "$1/programs/guard-cost" "$vm/programs/guard-cost.c" -pthread
     cp "$vm/programs/usb-camera.py" "$1/programs/usb-camera"
 }

@@ -1,4 +1,5 @@
-// permd-guard on the system bus (org.permd.Guard1): permd follows its name, registers with it, and calls it.
+// permd-guard on the system bus: permd follows its name, registers with it, calls it (org.permd.Guard1), and is called by
+// it (org.permd.GuardClient1).
 //
 // Only root can own the name, so its owner is trusted.
 
@@ -9,14 +10,23 @@ import System
 
 @LoopActor
 final class GuardConnection {
-    /// Called with the arguments of the signals.
-    var onAsked: (@LoopActor ([Value]) -> Void)?
+    /// Milliseconds in which the guard registers this permd, if it is there.
+    private static let settleTime: Int64 = 2000
+
+    /// Called with the arguments of Ask, and for those that were asked before it was set. Returns false if they are not
+    /// understood.
+    var onAsked: (@LoopActor ([Value]) -> Bool)? { didSet { takeEarly() } }
     var onWithdrawn: (@LoopActor ([Value]) -> Void)?
     /// Called when the guard, or the system bus, has gone.
     var onDeparture: (@LoopActor () -> Void)?
     private let bus: ReconnectingBus
     private let log: Logger
     private var isFollowing = false
+    private var server: ObjectServer?
+    /// What was asked before anybody could answer.
+    private var early: [MethodCall] = []
+    /// What waits until the guard passes this permd, or is not there; nil afterwards.
+    private var unsettled: [@LoopActor () -> Void]? = []
     /// The guard's unique name; nil if none is there.
     private var owner: String?
     private var backoff = Backoff()
@@ -37,30 +47,39 @@ final class GuardConnection {
     func start() {
         guard !isFollowing else { return }
         isFollowing = true
+        Loop.shared.after(milliseconds: GuardConnection.settleTime) { [weak self] in self?.settle() }
         bus.follow { [weak self] event in
             switch event {
             case .opened(let connection): self?.follow(connection)
             case .lost: self?.ownerChanged(nil)
-            case .failed: break
+            case .failed: self?.settle()
             }
         }
+    }
+
+    /// Runs `body` when the guard passes this permd, or is not there: what permd opens before, it would be asked about.
+    func whenSettled(_ body: @escaping @LoopActor () -> Void) {
+        if unsettled == nil { body() } else { unsettled?.append(body) }
+    }
+
+    private func settle() {
+        let waiting = unsettled ?? []
+        unsettled = nil
+        for body in waiting { body() }
     }
 
     // MARK: The name
 
     private func follow(_ connection: Connection) {
+        let server = ObjectServer(connection: connection) { call, text in
+            GuardConnection.fail(call, PermissionError(.invalidArguments, text))
+        }
+        server.add(served, at: BusNames.guardClientObject)
+        self.server = server
         let name = BusNames.guardService
-        connection.onSignal(
-            sender: name, path: BusNames.guardObject, interface: BusNames.guardInterface, member: "Asked",
-            addMatch: false, takesDescriptors: true
-        ) { [weak self] in self?.onAsked?($0.body) }
-        connection.onSignal(
-            sender: name, path: BusNames.guardObject, interface: BusNames.guardInterface, member: "Withdrawn",
-            addMatch: false
-        ) { [weak self] in self?.onWithdrawn?($0.body) }
         connection.onOwnerChange(of: name) { [weak self] in self?.ownerChanged($0) }
         connection.askBus("GetNameOwner", .string(name)) { [weak self] owner in
-            if let owner { self?.ownerChanged(owner.stringValue) }
+            if let owner { self?.ownerChanged(owner.stringValue) } else { self?.settle() }
         }
     }
 
@@ -70,7 +89,7 @@ final class GuardConnection {
         owner = new
         retry?.cancel()
         backoff.reset()
-        (told, cutsCameras, problem) = ([], false, nil)
+        (told, cutsCameras, problem, early) = ([], false, nil, [])
         if hadOwner { onDeparture?() }
         if new != nil { register() }
     }
@@ -80,6 +99,7 @@ final class GuardConnection {
     private func register() {
         call("Register") { [weak self] result in
             guard let self else { return }
+            settle()
             switch result {
             case .success:
                 log.info("permd-guard asks this permd about programs that open devices")
@@ -112,15 +132,58 @@ final class GuardConnection {
         }
     }
 
-    // MARK: Calls
+    // MARK: Questions
 
-    /// Otherwise the guard asks again.
-    func received(_ number: UInt64) { call("Received", [.uint64(number)]) }
+    private var served: Interface {
+        Interface(
+            name: BusNames.guardClientInterface,
+            methods: [
+                Method(
+                    name: "Ask",
+                    inputs: [
+                        "request": "t", "process": "h", "permission": "s", "device": "t", "program": "s", "waits": "b",
+                    ], outputs: [:]
+                ) { [weak self] in self?.ask($0) },
+                Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [weak self] in self?.withdraw($0) },
+            ])
+    }
+
+    private static func fail(_ call: MethodCall, _ error: PermissionError) {
+        call.fail(name: error.kind.name, body: [.string(error.message), .bool(error.kind.isRetryable)])
+    }
+
+    private func isGuard(_ call: MethodCall) -> Bool {
+        if call.sender == owner { return true }
+        GuardConnection.fail(call, PermissionError(.accessDenied, "only permd-guard may call this"))
+        return false
+    }
+
+    private func ask(_ call: MethodCall) {
+        guard isGuard(call) else { return }
+        guard let onAsked else { return early.append(call) }
+        if onAsked(call.arguments) { return call.reply() }
+        GuardConnection.fail(call, PermissionError(.invalidArguments, "there is no such permission here"))
+    }
+
+    private func takeEarly() {
+        let calls = early
+        early = []
+        for call in calls { ask(call) }
+    }
+
+    private func withdraw(_ call: MethodCall) {
+        guard isGuard(call) else { return }
+        early.removeAll { $0.arguments.first == call.arguments.first }
+        onWithdrawn?(call.arguments)
+        call.reply()
+    }
+
+    // MARK: Calls
 
     func answer(_ number: UInt64, _ answer: GuardAnswer) {
         // What changes after it in this turn may void it.
         told = []
-        call("Answer", [.uint64(number), .string(answer.rawValue)])
+        tell("Answer", [.uint64(number), .string(answer.rawValue)])
     }
 
     /// Tells the guard that what was decided about the permission may no longer hold; nil means any. It is sent at once, so
@@ -128,7 +191,7 @@ final class GuardConnection {
     func changed(_ permission: Permission?) {
         guard owner != nil, !told.contains(nil), told.insert(permission).inserted else { return }
         if told.count == 1 { Loop.shared.later { [weak self] in self?.turnEnded() } }
-        call("Recheck", [.string(permission?.rawValue ?? "")])
+        tell("Recheck", [.string(permission?.rawValue ?? "")])
     }
 
     private func turnEnded() {
@@ -137,16 +200,30 @@ final class GuardConnection {
         readProperties()
     }
 
+    /// Calls the guard until it has answered. What an answer that comes late says may have changed meanwhile.
+    private func tell(_ member: String, _ body: [Value], after pauses: Backoff = Backoff(), isLate: Bool = false) {
+        call(member, body) { [weak self] result in
+            switch result {
+            case .success: if isLate, member == "Answer" { self?.changed(nil) }
+            case .failure(let error) where error.isTransient:
+                var next = pauses
+                Loop.shared.after(milliseconds: next.next()) { [weak self, next, owner = self?.owner] in
+                    if let self, self.owner == owner { tell(member, body, after: next, isLate: true) }
+                }
+            case .failure(let error):
+                self?.log.warning("permd-guard does not take \(member): \(error.message)")
+            }
+        }
+    }
+
     /// `completion` does not run if the guard has left meanwhile.
     private func call(
         _ member: String, _ body: [Value] = [], interface: String = BusNames.guardInterface,
-        _ completion: (@LoopActor (Result<Message, BusError>) -> Void)? = nil
+        _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void
     ) {
         guard let owner, let connection = bus.connection else { return }
         let message = Message.call(
-            destination: owner, path: BusNames.guardObject, interface: interface, member: member, body,
-            noReply: completion == nil)
-        guard let completion else { return connection.send(message) }
+            destination: owner, path: BusNames.guardObject, interface: interface, member: member, body)
         connection.call(message) { [weak self] in if self?.owner == owner { completion($0) } }
     }
 }

@@ -28,17 +28,16 @@ final class GuardLink {
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
     init(
-        bus: ReconnectingBus, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
+        _ connection: GuardConnection, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
         self.maximumAsked = maximumAsked
-        connection = GuardConnection(bus: bus, log: log)
+        self.connection = connection
         self.processes = processes
         self.facts = facts
         self.devices = devices
         self.now = now
         unidentified = BoundedLog(log, "processes that open devices were not identified")
-        connection.onAsked = { [weak self] in self?.asked($0) }
         connection.onWithdrawn = { [weak self] in self?.withdrawn($0) }
         connection.onDeparture = { [weak self] in self?.guardDeparted() }
     }
@@ -50,6 +49,7 @@ final class GuardLink {
         self.requests = requests
         connection.changed(nil)
         for request in asked.values.sorted(by: { $0.attempt.number < $1.attempt.number }) { decide(request) }
+        if connection.onAsked == nil { connection.onAsked = { [weak self] in self?.asked($0) ?? false } }
         connection.start()
     }
 
@@ -58,13 +58,16 @@ final class GuardLink {
 
     // MARK: Questions
 
-    private func asked(_ body: [Value]) {
-        guard let number = body.first?.uint64Value else { return }
-        connection.received(number)
+    /// Returns false if a newer guard asks what is not known here.
+    private func asked(_ body: [Value]) -> Bool {
+        guard let attempt = OpenAttempt(body) else { return false }
         // It may be sent again before the guard knows.
-        guard asked[number] == nil else { return }
-        // A newer guard may ask what is not known here; a thread waits for that, too.
-        guard let attempt = OpenAttempt(body) else { return connection.answer(number, .undecided) }
+        if asked[attempt.number] == nil { add(attempt) }
+        return true
+    }
+
+    private func add(_ attempt: OpenAttempt) {
+        let number = attempt.number
         let request = GuardRequest(attempt) { [weak self] in self?.answer(number, $0) }
         let isFull = asked.count >= maximumAsked
         asked[number] = request

@@ -1,10 +1,10 @@
-// What permd-guard asks about a process: the signal Asked, and the request in the queue that waits for a person.
+// What permd-guard asks about a process: the call Ask, and the request in the queue that waits for a person.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
-/// The arguments of the signal Asked.
+/// The arguments of Ask.
 struct OpenAttempt {
     let number: UInt64
     /// Refers to the process.

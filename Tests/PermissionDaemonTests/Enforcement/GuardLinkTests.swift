@@ -44,7 +44,8 @@ struct GuardLinkTests {
             await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
             bus = ReconnectingBus(.address(deviceGuard.address))
             link = GuardLink(
-                bus: bus, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts,
+                GuardConnection(bus: bus, log: quietLog), processes: ProcessIdentifier(worker: Worker()),
+                facts: parts.facts,
                 devices: parts.devices, now: parts.now, log: quietLog, maximumAsked: 2)
             link.serve(queue)
             try await deviceGuard.registered.wait(for: 1)
@@ -58,13 +59,14 @@ struct GuardLinkTests {
         let known: [Value] = [
             .uint64(1), .unixFD(process), .string("camera"), .uint64(0), .string(""), .bool(true),
         ]
-        stage.deviceGuard.send("Asked", known + [.string("new")])
-        #expect(try await stage.deviceGuard.answer(1) == "undecided")
+        stage.deviceGuard.send("Ask", known + [.string("new")])
         var other = known
         (other[0], other[2]) = (.uint64(2), .string("screen"))
-        stage.deviceGuard.send("Asked", other)
-        #expect(try await stage.deviceGuard.answer(2) == "undecided")
-        #expect(stage.queue.requests.isEmpty)
+        stage.deviceGuard.send("Ask", other)
+        try await stage.deviceGuard.receipts.wait(for: 2)
+        let refusal = ErrorKind.invalidArguments.name
+        #expect(stage.deviceGuard.receipts.all == ["1 \(refusal)", "2 \(refusal)"])
+        #expect(stage.queue.requests.isEmpty && stage.deviceGuard.answers.isEmpty)
         await stage.deviceGuard.stop()
     }
 
@@ -73,14 +75,47 @@ struct GuardLinkTests {
         let stage = try await Stage()
         let process = UnixFD(owning: Pidfd.open(getpid()))
         for _ in 1...2 { stage.deviceGuard.ask(1, about: process) }
-        try await stage.deviceGuard.calls.first("both receipts") { _ in
-            stage.deviceGuard.calls.all.count { $0 == "Received 1" } == 2
-        }
+        try await stage.deviceGuard.receipts.wait(for: 2)
         // A question of which nothing is known is answered after those before it.
         stage.deviceGuard.ask(2, about: UnixFD(owning: open("/dev/null", O_RDONLY | O_CLOEXEC)))
         #expect(try await stage.deviceGuard.answer(2) == "undecided")
         #expect(stage.queue.requests.count == 1 && stage.deviceGuard.answers == ["2 undecided"])
+        #expect(stage.deviceGuard.receipts.all.prefix(2) == ["1", "1"])
         await stage.deviceGuard.stop()
+    }
+
+    /// As while permd starts: the guard knows it before anything can be decided.
+    @Test func whatIsAskedEarlyIsAnsweredLater() async throws {
+        let folder = try TemporaryFolder([])
+        let parts = await DaemonParts(folder)
+        let deviceGuard = try await FakeGuard()
+        let connection = GuardConnection(bus: ReconnectingBus(.address(deviceGuard.address)), log: quietLog)
+        connection.start()
+        await withCheckedContinuation { continuation in connection.whenSettled { continuation.resume() } }
+        #expect(deviceGuard.registered.all.count == 1)
+        let process = UnixFD(owning: Pidfd.open(getpid()))
+        for number: UInt64 in 1...3 { deviceGuard.ask(number, about: process) }
+        deviceGuard.withdraw(2)
+        try await deviceGuard.receipts.first("the withdrawal") { $0 == "2" }
+        #expect(deviceGuard.receipts.all == ["2"])
+        let link = GuardLink(
+            connection, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts, devices: parts.devices,
+            now: parts.now, log: quietLog)
+        let queue = Recorder()
+        link.serve(queue)
+        try await deviceGuard.receipts.wait(for: 3)
+        #expect(deviceGuard.receipts.all == ["2", "1", "3"])
+        await deviceGuard.stop()
+    }
+
+    @Test(arguments: [true, false])
+    func nothingWaitsForAGuardThatIsNotThere(hasBus: Bool) async throws {
+        let deviceGuard = try await FakeGuard(isThere: false)
+        let address = hasBus ? deviceGuard.address : "unix:path=/nonexistent"
+        let connection = GuardConnection(bus: ReconnectingBus(.address(address)), log: quietLog)
+        connection.start()
+        await withCheckedContinuation { continuation in connection.whenSettled { continuation.resume() } }
+        await deviceGuard.stop()
     }
 
     /// Who decides is answered after the guard was told, also within a turn. What was told in a turn is not told again in

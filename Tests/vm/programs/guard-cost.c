@@ -1,7 +1,8 @@
 /* Measures what the guard costs, for Tests/vm/figures.
  *
  *   guard-cost costs NODE   prints nanoseconds: open and close of the node, open and close of another file, stat(2) of
- *                           the node, and an ioctl that does nothing on another file; each the median of 9 batches
+ *                           the node, and on another file an ioctl that does nothing, a read and a mapping; each the
+ *                           median of 9 batches
  *   guard-cost first NODE   prints milliseconds until the first open of the node returns
  *   guard-cost gap NODE     prints the longest pause of another thread in milliseconds while the node is opened
  */
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,7 +23,7 @@
 enum { BATCHES = 9 };
 
 static const char *node;
-static int null;
+static int null, zero;
 static atomic_int has_opened;
 
 static double now(void)
@@ -47,6 +49,22 @@ static void open_node(void) { open_and_close(node); }
 static void open_other(void) { open_and_close("/dev/null"); }
 static void ask_for_status(void) { struct stat status; stat(node, &status); }
 static void do_nothing(void) { ioctl(null, 0x5401, 0); }
+
+static void read_other(void)
+{
+	char byte;
+
+	if (read(zero, &byte, 1) != 1)
+		exit(1);
+}
+
+static void map_other(void)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, zero, 0);
+
+	if (memory == MAP_FAILED || munmap(memory, 4096))
+		exit(1);
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -105,6 +123,7 @@ int main(int count, char **words)
 		return 64;
 	node = words[2];
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	start = now();
 	if (strcmp(words[1], "gap") == 0) {
 		gap();
@@ -119,5 +138,7 @@ int main(int count, char **words)
 	measure("other", open_other, 2000);
 	measure("stat", ask_for_status, 2000);
 	measure("ioctl", do_nothing, 5000);
+	measure("read", read_other, 5000);
+	measure("map", map_other, 2000);
 	return 0;
 }

@@ -7,6 +7,8 @@
  *     openat2   opens it with openat2(2)
  *     again     opens it by /proc/self/fd of a descriptor that gives no access (O_PATH)
  *     uring     opens it with io_uring
+ *     later     opens it with io_uring, at the end of another call
+ *     storm     ten threads try to open it ten times each
  *     threads   ten threads open it at the same time, while another counts
  *     beside    a thread opens it, for which the process does not wait
  *     handlers  opens it with handlers of SIGALRM, which comes ten times a second, SIGCONT and SIGCHLD
@@ -19,6 +21,8 @@
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <linux/openat2.h>
+#include <linux/time_types.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -75,35 +79,42 @@ static int open_again(void)
 	return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Returns the descriptor, or -1 with errno. */
-static int open_with_uring(void)
+/* Returns the descriptor, or -1 with errno. With `later`, the open follows a timeout, and the call that this ends runs it. */
+static int open_with_uring(int later)
 {
 	struct io_uring_params setup = { 0 };
-	int ring = syscall(SYS_io_uring_setup, 1, &setup);
-	struct io_uring_sqe *entry;
-	struct io_uring_cqe *result;
-	char *queue, *results;
+	struct __kernel_timespec moment = { .tv_nsec = 100000000 };
+	int ring = syscall(SYS_io_uring_setup, 2, &setup), count = later ? 2 : 1;
+	struct pollfd done = { .fd = ring, .events = POLLIN };
+	struct io_uring_sqe *entries;
+	struct io_uring_cqe *results;
+	char *queue, *completed;
 
 	if (ring < 0)
 		return -1;
-	queue = mmap(NULL, setup.sq_off.array + sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+	queue = mmap(NULL, setup.sq_off.array + 2 * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED, ring,
 		     IORING_OFF_SQ_RING);
-	results = mmap(NULL, setup.cq_off.cqes + setup.cq_entries * sizeof(*result), PROT_READ | PROT_WRITE, MAP_SHARED,
-		       ring, IORING_OFF_CQ_RING);
-	entry = mmap(NULL, sizeof(*entry), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
-	if (queue == MAP_FAILED || results == MAP_FAILED || entry == MAP_FAILED)
+	completed = mmap(NULL, setup.cq_off.cqes + setup.cq_entries * sizeof(*results), PROT_READ | PROT_WRITE,
+			 MAP_SHARED, ring, IORING_OFF_CQ_RING);
+	entries = mmap(NULL, 2 * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQES);
+	if (queue == MAP_FAILED || completed == MAP_FAILED || entries == MAP_FAILED)
 		return -1;
-	*entry = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)node,
-					.open_flags = O_RDWR | O_CLOEXEC };
-	*(unsigned *)(queue + setup.sq_off.array) = 0;
-	__atomic_store_n((unsigned *)(queue + setup.sq_off.tail), 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0)
+	entries[0] = (struct io_uring_sqe){ .opcode = IORING_OP_TIMEOUT, .fd = -1, .addr = (uintptr_t)&moment, .len = 1,
+					    .timeout_flags = IORING_TIMEOUT_ETIME_SUCCESS, .flags = IOSQE_IO_LINK };
+	entries[count - 1] = (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)node,
+						    .open_flags = O_RDWR | O_CLOEXEC };
+	for (int i = 0; i < count; i++)
+		((unsigned *)(queue + setup.sq_off.array))[i] = i;
+	__atomic_store_n((unsigned *)(queue + setup.sq_off.tail), count, __ATOMIC_RELEASE);
+	if (syscall(SYS_io_uring_enter, ring, count, later ? 0 : 1, later ? 0 : IORING_ENTER_GETEVENTS, NULL, 0) < 0)
 		return -1;
-	result = (struct io_uring_cqe *)(results + setup.cq_off.cqes);
+	results = (struct io_uring_cqe *)(completed + setup.cq_off.cqes);
+	while (__atomic_load_n((unsigned *)(completed + setup.cq_off.tail), __ATOMIC_ACQUIRE) < (unsigned)count)
+		poll(&done, 1, 100);
 	close(ring);
-	if (result->res >= 0)
-		return result->res;
-	errno = -result->res;
+	if (results[count - 1].res >= 0)
+		return results[count - 1].res;
+	errno = -results[count - 1].res;
 	return -1;
 }
 
@@ -139,6 +150,31 @@ static void open_in_threads(void)
 		pthread_join(threads[i], NULL);
 	ended = 1;
 	pthread_join(counter, NULL);
+}
+
+static void *try_often(void *unused)
+{
+	for (int i = 0; i < 10; i++) {
+		int fd = open_node();
+
+		if (fd >= 0)
+			close(fd);
+		/* Busy is what the driver says. */
+		if (fd >= 0 || errno == EBUSY)
+			counted++;
+	}
+	return unused;
+}
+
+static void storm(void)
+{
+	pthread_t threads[10];
+
+	for (int i = 0; i < 10; i++)
+		pthread_create(&threads[i], NULL, try_often, NULL);
+	for (int i = 0; i < 10; i++)
+		pthread_join(threads[i], NULL);
+	printf("storm: %d of 100 passed\n", counted);
 }
 
 static void count_alarm(int signal)
@@ -193,7 +229,11 @@ int main(int count, char **words)
 		else if (!strcmp(way, "again"))
 			open_and_close(way, open_again());
 		else if (!strcmp(way, "uring"))
-			open_and_close(way, open_with_uring());
+			open_and_close(way, open_with_uring(0));
+		else if (!strcmp(way, "later"))
+			open_and_close(way, open_with_uring(1));
+		else if (!strcmp(way, "storm"))
+			storm();
 		else if (!strcmp(way, "threads"))
 			open_in_threads();
 		else if (!strcmp(way, "beside"))
