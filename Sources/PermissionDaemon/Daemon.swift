@@ -21,6 +21,8 @@ final class Daemon {
     private let worker = Worker()
     private typealias Parts = (store: DecisionStore, policy: RuleSet, devices: DeviceCatalog)
     private var parts: Parts?
+    /// Nil where the store cannot be locked.
+    private var storeLock: UnixFD?
     /// What waits until rules and devices are known for the first time; nil afterwards.
     private var awaitingParts: [@LoopActor (Parts) -> Void]? = []
     private var service: BusService?
@@ -33,6 +35,8 @@ final class Daemon {
     private var seatActivity = SeatActivity(.awaited)
     /// Set from the loss of the connection until there is a new service.
     private var outage: Outage?
+    /// Until another permd that has ended must have given back the store.
+    private lazy var lockWait = Outage()
     /// Set while another program owns the name.
     private var nameWatch: Subscription?
     private var isStopping = false
@@ -120,13 +124,42 @@ final class Daemon {
         claimName(on: connection)
     }
 
-    /// Called once permd owns the name: until then, another permd may have the store's files open.
+    /// Called once permd owns the name: until then, another permd of this bus may have the store's files open.
     private func withParts(_ body: @escaping @LoopActor (Parts) -> Void) {
         if let parts, awaitingParts == nil { return body(parts) }
         awaitingParts?.append(body)
         guard awaitingParts?.count == 1 else { return }
-        let (paths, boot) = (StorePaths.standard(), BootID.current())
+        let paths = StorePaths.standard()
         let devices = DeviceCatalog(worker: worker, systemBus: systemBus, log: log)
+        lockStore(paths) { [weak self] in self?.openStore(paths, devices) }
+        // Meanwhile. What permd opens before the guard knows it would wait for its own answer.
+        guardConnection.start()
+        guardConnection.whenSettled { devices.start() }
+    }
+
+    /// A permd that is killed has the lock for a moment after it has left the bus.
+    private func lockStore(_ paths: StorePaths, then: @escaping @LoopActor () -> Void) {
+        worker.run(about: paths.state) {
+            StoreLock.take(paths)
+        } then: { [self] outcome in
+            guard !isStopping else { return }
+            switch outcome ?? .impossible {
+            case .taken(let lock):
+                storeLock = lock
+                then()
+            case .impossible: then()
+            case .held:
+                if lockWait.tryLater({ self.lockStore(paths, then: then) }) { return }
+                log.error(
+                    "Another permd uses the decisions in \(paths.state), on another bus; end it, or set XDG_STATE_HOME to another folder for this one"
+                )
+                leave(1)
+            }
+        }
+    }
+
+    private func openStore(_ paths: StorePaths, _ devices: DeviceCatalog) {
+        let boot = BootID.current()
         worker.run(about: paths.sessionFile ?? "") {
             UserSession(path: paths.sessionFile, boot: boot)
         } then: { [self] session in
@@ -134,9 +167,6 @@ final class Daemon {
                 paths: paths, session: session ?? UserSession(boot: boot), now: Daemon.wallClock, log: log)
             store.readRuleFiles { [weak self] in self?.start(store, devices, $0) }
         }
-        // Meanwhile. What permd opens before the guard knows it would wait for its own answer.
-        guardConnection.start()
-        guardConnection.whenSettled { devices.start() }
     }
 
     private func start(

@@ -50,6 +50,31 @@ struct LifecycleTests {
         await stage.end()
     }
 
+    /// A refusal in one would be none in the other.
+    @Test func aPermdOfAnotherBusOnTheSameStoreExits() async throws {
+        let stage = try await Stage()
+        let other = try await PrivateBus()
+        var environment = stage.permd.environment
+        environment["DBUS_SESSION_BUS_ADDRESS"] = other.address
+        let second = try await run([], environment)
+        #expect(second.0 == .exited(1))
+        #expect(second.2.contains { $0.contains("Another permd uses the decisions in ") }, "\(second.2)")
+        // When the first has ended, the store is free.
+        await stage.permd.stop(SIGKILL)
+        let third = try ChildProcess(
+            BuiltProgram.path("permd"), environment: environment, standardOutput: .null, standardError: .pipe)
+        var isServing = false
+        for await line in third.errorLines where line.contains("serves org.permd") {
+            isServing = true
+            break
+        }
+        #expect(isServing)
+        third.terminate(SIGKILL)
+        _ = await third.waitForExit()
+        await other.end()
+        await stage.end()
+    }
+
     @Test func permdExitsWithItsBus() async throws {
         let stage = try await Stage()
         try await stage.set("grant", AppID("exe:/a")!, .camera)
