@@ -136,8 +136,7 @@ package struct AppIdentity: Sendable {
 
     /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
     static func isProxy(_ executable: [UInt8]) -> Bool {
-        let name = executable.split(separator: UInt8(ascii: "/")).last ?? []
-        return proxies.contains { name.elementsEqual($0.utf8) }
+        proxies.contains(ProcessReader.fileName(of: executable))
     }
 
     // MARK: Sandboxes
@@ -186,8 +185,7 @@ package struct AppIdentity: Sendable {
     }
 
     static func isInterpreter(_ path: [UInt8]) -> Bool {
-        guard let base = path.split(separator: UInt8(ascii: "/")).last else { return false }
-        let name = String(decoding: base, as: UTF8.self)
+        let name = ProcessReader.fileName(of: path)
         let bare = String(name.reversed().drop { $0.isNumber || $0 == "." || $0 == "-" }.reversed())
         return interpreters.contains(name) || interpreters.contains(bare)
     }

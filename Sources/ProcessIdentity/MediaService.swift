@@ -18,8 +18,7 @@ package enum MediaService: Sendable, Hashable {
     /// - Parameter executable: The path of an executable that no user can write (``ProcessReader/systemExecutable(_:)``):
     ///   any program can have a name.
     package init?(systemExecutable executable: [UInt8]) {
-        let name = executable.split(separator: UInt8(ascii: "/")).last ?? []
-        guard let service = MediaService.programs[String(decoding: name, as: UTF8.self)] else { return nil }
+        guard let service = MediaService.programs[ProcessReader.fileName(of: executable)] else { return nil }
         self = service
     }
 }

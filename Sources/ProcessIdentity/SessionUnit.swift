@@ -26,6 +26,6 @@ package struct SessionUnit {
     /// Whether a process is a user manager: systemd starts it, and only that.
     private func isManager(_ pid: Int32) -> Bool {
         guard let path = reader.systemExecutable(pid), let parent = try? reader.parent(pid) else { return false }
-        return path.split(separator: UInt8(ascii: "/")).last?.elementsEqual("systemd".utf8) == true && parent == 1
+        return ProcessReader.fileName(of: path) == "systemd" && parent == 1
     }
 }

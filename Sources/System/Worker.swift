@@ -105,12 +105,12 @@ package final class Worker {
 
     /// Whether nothing can run for somebody.
     private func isStuck(_ sharer: String?) -> Bool {
-        let isShareStuck = running.count { $0.isOverdue && $0.sharer != nil && $0.sharer == sharer } >= Worker.share
-        return isShareStuck || stuckThreads == threads
+        isShareTaken(sharer) { $0.isOverdue } || stuckThreads == threads
     }
 
-    private func hasThread(_ sharer: String?) -> Bool {
-        running.count { $0.sharer != nil && $0.sharer == sharer } < Worker.share
+    /// Whether jobs that `counts` accepts have all the threads that somebody may have.
+    private func isShareTaken(_ sharer: String?, by counts: (Job) -> Bool = { _ in true }) -> Bool {
+        sharer != nil && running.count { $0.sharer == sharer && counts($0) } >= Worker.share
     }
 
     /// Fails the refused jobs about a subject whose turn it is.
@@ -125,7 +125,7 @@ package final class Worker {
     private func startNext() {
         while running.count < threads, running.allSatisfy({ $0.handover == nil }),
             let index = waiting.firstIndex(where: { next in
-                !next.isRefused && hasThread(next.sharer) && !running.contains { $0.subject == next.subject }
+                !next.isRefused && !isShareTaken(next.sharer) && !running.contains { $0.subject == next.subject }
             })
         {
             let job = waiting.remove(at: index)

@@ -12,7 +12,7 @@ struct PassingPrograms {
     ///   - isMain: Whether the process is the main one of the unit of that name.
     func contains(_ executable: [UInt8], isMain: (_ unit: String) -> Bool) -> Bool {
         if MediaService(systemExecutable: executable) != nil {
-            return isMain(String(decoding: executable.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self))
+            return isMain(ProcessReader.fileName(of: executable))
         }
         return paths.contains(String(decoding: executable, as: UTF8.self))
     }

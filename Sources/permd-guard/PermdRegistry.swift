@@ -67,7 +67,7 @@ final class PermdRegistry {
 
     private func serve(_ connection: Connection, _ onRefusal: @escaping @LoopActor () -> Void) {
         let server = ObjectServer(connection: connection) { call, text in
-            PermdRegistry.fail(call, PermissionError(.invalidArguments, text))
+            call.fail(PermissionError(.invalidArguments, text))
         }
         server.add(served, at: BusNames.guardObject)
         self.server = server
@@ -117,14 +117,10 @@ final class PermdRegistry {
 
     // MARK: Calls
 
-    private static func fail(_ call: MethodCall, _ error: PermissionError) {
-        call.fail(name: error.kind.name, body: [.string(error.message), .bool(error.kind.isRetryable)])
-    }
-
     private func register(_ call: MethodCall) {
         guard let connection = bus.connection else { return }
         guard checks < PermdRegistry.mostChecks else {
-            return PermdRegistry.fail(call, PermissionError(.limitExceeded))
+            return call.fail(PermissionError(.limitExceeded))
         }
         checks += 1
         ConnectedProcess.find(call.sender, on: connection) { [weak self] found in
@@ -134,7 +130,7 @@ final class PermdRegistry {
                 try add(call.sender, found, connection)
                 call.reply()
             } catch {
-                PermdRegistry.fail(call, error)
+                call.fail(error)
             }
         }
     }
@@ -151,7 +147,7 @@ final class PermdRegistry {
             throw PermissionError(.limitExceeded, "\(problem.reason.reason); try again")
         }
         guard let user = process.user, let path = executable(process.pid),
-            path.split(separator: UInt8(ascii: "/")).last?.elementsEqual("permd".utf8) == true
+            ProcessReader.fileName(of: path) == "permd"
         else { throw PermissionError(.accessDenied, "only a permd that root has installed may register") }
         guard permds[user] == nil else {
             throw PermissionError(.limitExceeded, "another permd of user \(user) is registered")
@@ -166,7 +162,7 @@ final class PermdRegistry {
     /// The user whose permd the caller is.
     private func user(_ call: MethodCall) -> UInt32? {
         if let user = permds.first(where: { $0.value.name == call.sender })?.key { return user }
-        PermdRegistry.fail(call, PermissionError(.accessDenied, "only a registered permd may call this"))
+        call.fail(PermissionError(.accessDenied, "only a registered permd may call this"))
         return nil
     }
 
@@ -177,7 +173,7 @@ final class PermdRegistry {
             // No other answer follows.
             feed(.answered(user: user, id, .undecided))
             let words = GuardAnswer.allCases.map(\.rawValue).joined(separator: ", ")
-            return PermdRegistry.fail(call, PermissionError(.invalidArguments, "the answer is none of: \(words)"))
+            return call.fail(PermissionError(.invalidArguments, "the answer is none of: \(words)"))
         }
         call.reply()
         feed(.answered(user: user, id, answer))
@@ -188,7 +184,7 @@ final class PermdRegistry {
         let name = call.arguments[0].stringValue ?? ""
         let permission = Permission(rawValue: name)
         guard permission != nil || name.isEmpty else {
-            return PermdRegistry.fail(call, PermissionError(.invalidArguments, "there is no such permission"))
+            return call.fail(PermissionError(.invalidArguments, "there is no such permission"))
         }
         call.reply()
         if changes.isEmpty { Loop.shared.later { [weak self] in self?.turnEnded() } }

@@ -22,8 +22,7 @@ final class ProcessApps {
         init(app: AppID, executable: [UInt8]?) {
             self.app = app
             mediaService = executable.flatMap(MediaService.init(systemExecutable:))
-            let name = executable?.split(separator: UInt8(ascii: "/")).last
-            isPortal = name?.elementsEqual("xdg-desktop-portal".utf8) == true
+            isPortal = executable.map(ProcessReader.fileName) == "xdg-desktop-portal"
         }
     }
 

@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 @LoopActor
 struct AccessInterface {

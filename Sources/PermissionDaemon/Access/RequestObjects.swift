@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import System
 
 /// A request of an app, as an object on the bus.
 @LoopActor

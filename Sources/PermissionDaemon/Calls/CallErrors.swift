@@ -1,24 +1,14 @@
-// What the handlers of calls have in common. A `PermissionError` becomes a D-Bus error: its name, its message, and
-// whether trying again can help.
+// What the handlers of calls have in common.
 
 import DBus
 import PermissionModel
-
-extension PermissionError {
-    /// The arguments of the D-Bus error.
-    fileprivate var arguments: [Value] { [.string(message), .bool(kind.isRetryable)] }
-}
+import System
 
 extension Connection {
     func fail(_ call: Message, _ error: PermissionError) { reply(to: call, error: error.kind.name, error.arguments) }
 }
 
 extension MethodCall {
-    /// Replies with `org.permd.Error.KIND`, whose arguments are the message (`s`) and whether it is retryable (`b`).
-    func fail(_ error: PermissionError) {
-        fail(name: error.kind.name, body: error.arguments)
-    }
-
     func fail(_ kind: ErrorKind, _ message: String? = nil) {
         fail(PermissionError(kind, message))
     }

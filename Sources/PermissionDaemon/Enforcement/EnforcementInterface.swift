@@ -5,6 +5,7 @@ import DBus
 import PermissionCore
 import PermissionModel
 import ProcessIdentity
+import System
 
 @LoopActor
 struct EnforcementInterface {

@@ -72,7 +72,7 @@ final class GuardConnection {
 
     private func follow(_ connection: Connection) {
         let server = ObjectServer(connection: connection) { call, text in
-            GuardConnection.fail(call, PermissionError(.invalidArguments, text))
+            call.fail(PermissionError(.invalidArguments, text))
         }
         server.add(served, at: BusNames.guardClientObject)
         self.server = server
@@ -148,13 +148,9 @@ final class GuardConnection {
             ])
     }
 
-    private static func fail(_ call: MethodCall, _ error: PermissionError) {
-        call.fail(name: error.kind.name, body: [.string(error.message), .bool(error.kind.isRetryable)])
-    }
-
     private func isGuard(_ call: MethodCall) -> Bool {
         if call.sender == owner { return true }
-        GuardConnection.fail(call, PermissionError(.accessDenied, "only permd-guard may call this"))
+        call.fail(PermissionError(.accessDenied, "only permd-guard may call this"))
         return false
     }
 
@@ -162,7 +158,7 @@ final class GuardConnection {
         guard isGuard(call) else { return }
         guard let onAsked else { return early.append(call) }
         if onAsked(call.arguments) { return call.reply() }
-        GuardConnection.fail(call, PermissionError(.invalidArguments, "there is no such permission here"))
+        call.fail(PermissionError(.invalidArguments, "there is no such permission here"))
     }
 
     private func takeEarly() {
