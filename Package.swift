@@ -100,7 +100,7 @@ let guardTargets: [Target] =
         .testTarget(
             name: "GuardTests",
             dependencies: [
-                "permd-guard", "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System",
+                "permd-guard", "CGuard", "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System",
                 "PermissionTestKit", "TestSupport", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),

@@ -9,6 +9,7 @@
 
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -58,6 +59,8 @@ char LICENSE[] SEC("license") = "GPL";
 TABLE(majors, BPF_MAP_TYPE_HASH, __u32, __u32, 512, 0);      // Of nodes that are not in `nodes`.
 TABLE(nodes, BPF_MAP_TYPE_HASH, __u32, __u32, 1024, BPF_F_NO_PREALLOC);
 TABLE(users, BPF_MAP_TYPE_HASH, __u32, struct guard_user, 1024, BPF_F_NO_PREALLOC);
+// The accounts to which subordinate users belong.
+TABLE(subordinates, BPF_MAP_TYPE_LPM_TRIE, struct guard_prefix, __u32, 65536, BPF_F_NO_PREALLOC);
 TABLE(verdicts, BPF_MAP_TYPE_HASH, struct guard_verdict_key, struct guard_decision, 16384, BPF_F_NO_PREALLOC);
 TABLE(groups, BPF_MAP_TYPE_LRU_HASH, __u64, struct guard_rate, 4096, 0);    // Control groups that cause events.
 // The threads of each user that wait; permd-guard makes these tables. A thread for which there is no place is refused.
@@ -84,6 +87,7 @@ struct {
 enum {
     EINTR = 4, EACCES = 13, ERESTARTNOINTR = 513,
     S_IFMT = 0170000, S_IFCHR = 0020000, FMODE_READ = 1, MAY_READ = 4,
+    FIRST_SUBORDINATE = 65536, // Below are the accounts of this machine.
     PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000,
     SIGCHLD = 17, SIGCONT = 18, SIGSTOP = 19, SIGURG = 23, SIGWINCH = 28,
     MOST_SIGNALS = 64, MOST_NAMESPACES = 33, // MAX_USER_NAMESPACE_LEVEL and the first one
@@ -108,12 +112,16 @@ struct attempt {
     __u32 call;         /* As in an event. */
 };
 
-// Of a process in a user namespace, whoever made the outermost one is responsible: its subordinate users are nobody's
-// accounts.
+// Of a process in a user namespace, whoever made the outermost one is responsible; of one that runs as a subordinate user,
+// the account to which that belongs.
 static __always_inline __u32 responsible_user(struct task_struct *task) {
     struct user_namespace *space = task->cred->user_ns;
     for (int i = 0; i < MOST_NAMESPACES && space->level > 1; i++) space = space->parent;
-    return space->level == 1 && space->owner.val ? space->owner.val : task->cred->uid.val;
+    __u32 user = space->level == 1 && space->owner.val ? space->owner.val : task->cred->uid.val;
+    if (user < FIRST_SUBORDINATE) return user;
+    struct guard_prefix prefix = {.length = 32, .user = bpf_htonl(user)};
+    __u32 *owner = bpf_map_lookup_elem(&subordinates, &prefix);
+    return owner ? *owner : user;
 }
 
 static __always_inline struct guard_process program_of(struct task_struct *task) {
@@ -266,8 +274,8 @@ static __always_inline int decide(struct attempt *attempt) {
     attempt->user = responsible_user(task);
     if (attempt->user < now->first_user) return 0;
     struct guard_user *user = bpf_map_lookup_elem(&users, &attempt->user);
-    if (!user && !is_person(attempt->user, now)) return 0;
-    __u32 mode = user ? user->mode : now->absent;
+    if (!user && attempt->user != GUARD_NOBODY && !is_person(attempt->user, now)) return 0;
+    __u32 mode = user ? user->mode : attempt->user == GUARD_NOBODY ? GUARD_REFUSE : now->absent;
     if (mode == GUARD_PASS) return 0;
     attempt->thread = task->pid;
     attempt->process = program_of(task);

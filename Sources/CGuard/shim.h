@@ -3,16 +3,77 @@
 #define CGUARD_SHIM_H
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "../../bpf/guard.h"
 
-// Attaches to a thread without stopping it, and without a SIGSTOP that others could see. Returns 0, or -1 and sets errno.
-static inline int cguard_seize(pid_t thread) { return (int)ptrace(PTRACE_SEIZE, thread, 0, 0); }
-// Stops an attached thread before it returns to its program.
-static inline int cguard_interrupt(pid_t thread) { return (int)ptrace(PTRACE_INTERRUPT, thread, 0, 0); }
+enum {
+    // Nanoseconds in which the kernel attaches to a thread, however busy the machine is, unless another thread of its
+    // process loads a program. That takes as long as the file system of the program likes.
+    CGUARD_PATIENCE = 500000,
+    // The time may be over before the call has begun.
+    CGUARD_TRIES = 2,
+};
+
+struct cguard_attempt {
+    timer_t timer;
+    int has_timer;
+    volatile sig_atomic_t is_attaching;
+    sigjmp_buf way_out;
+};
+static inline struct cguard_attempt *cguard_attempt(void) {
+    static struct cguard_attempt attempt;
+    return &attempt;
+}
+// The kernel makes the call again after a handler that returns (ERESTARTNOINTR).
+static inline void cguard_give_up(int signal) {
+    (void)signal;
+    if (cguard_attempt()->is_attaching) siglongjmp(cguard_attempt()->way_out, 1);
+}
+
+// A timer that sends this thread SIGALRM. Returns 0, or -1 and sets errno.
+static inline int cguard_make_timer(timer_t *timer) {
+    struct sigaction action = {.sa_handler = cguard_give_up};
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    sigset_t alarms;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    if (pthread_sigmask(SIG_UNBLOCK, &alarms, 0) || sigaction(SIGALRM, &action, 0)) return -1;
+    return timer_create(CLOCK_MONOTONIC, &event, timer);
+}
+
+// Attaches to a thread, without a SIGSTOP that others could see, and stops it before it returns to its program. To be called
+// by one thread only. Returns 0, or -1 and sets errno: that of ptrace(2), or EBUSY if the kernel cannot attach at once.
+static inline int cguard_claim(pid_t thread) {
+    struct cguard_attempt *attempt = cguard_attempt();
+    if (!attempt->has_timer && cguard_make_timer(&attempt->timer)) return -1;
+    attempt->has_timer = 1;
+    for (volatile int tries = 0; tries < CGUARD_TRIES; tries++) {
+        const struct itimerspec patience = {.it_value = {.tv_nsec = CGUARD_PATIENCE}}, none = {{0}};
+        volatile int code = EBUSY;
+        if (!sigsetjmp(attempt->way_out, 1)) {
+            attempt->is_attaching = 1;
+            timer_settime(attempt->timer, 0, &patience, 0);
+            code = ptrace(PTRACE_SEIZE, thread, 0, 0) ? errno : ESRCH;
+        }
+        attempt->is_attaching = 0;
+        timer_settime(attempt->timer, 0, &none, 0);
+        // It may have been attached to when the time was over.
+        if (!ptrace(PTRACE_INTERRUPT, thread, 0, 0)) return 0;
+        errno = code;
+        if (code != EBUSY) return -1;
+    }
+    return -1;
+}
 // Lets a stopped thread go on, with a signal if that is not 0.
 static inline int cguard_detach(pid_t thread, int signal) {
     return (int)ptrace(PTRACE_DETACH, thread, 0, (void *)(long)signal);

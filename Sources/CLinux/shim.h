@@ -56,11 +56,12 @@ static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capabilit
 // AT_STATX_DONT_SYNC of statx(2), which the header defines only under _GNU_SOURCE.
 static const int CLINUX_AT_STATX_DONT_SYNC = 0x4000;
 
-// Reads the type, the owner and the device number of the file that a path leads to, with statx(2). Unlike stat(2), this
-// does not ask a file system that a program or another machine provides, which may never answer. Returns -1 and sets
-// errno on failure.
+// Reads the type, the mode, the owner and the device number of the file that a path leads to, with statx(2). Unlike
+// stat(2), this does not ask a file system that a program or another machine provides, which may never answer. Returns
+// -1 and sets errno on failure.
 static inline int clinux_stat_unasked(int folder, const char *path, struct statx *found) {
-    return (int)syscall(SYS_statx, folder, path, CLINUX_AT_STATX_DONT_SYNC, STATX_TYPE | STATX_UID, found);
+    const unsigned int wanted = STATX_TYPE | STATX_MODE | STATX_UID;
+    return (int)syscall(SYS_statx, folder, path, CLINUX_AT_STATX_DONT_SYNC, wanted, found);
 }
 
 // What the kernel reports about one AF_UNIX socket (sock_diag(7)).

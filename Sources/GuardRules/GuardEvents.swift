@@ -94,7 +94,7 @@ package enum GuardTimer: Sendable, Hashable {
 
 package enum GuardEffect: Sendable, Hashable {
     /// Makes the thread stop before it makes its call again; `stopped` or `lost` follow.
-    case claim(thread: Int32, pid: Int32)
+    case claim(Attempt)
     /// Ends the wait of a thread that is not claimed.
     case dismiss(thread: Int32, Release)
     /// Lets a stopped thread go on.

@@ -122,7 +122,7 @@ package struct GuardTable {
         waiters[attempt.thread] = Waiter(
             ask: id, pid: attempt.program.pid, user: attempt.user, group: attempt.group)
         if isFirst { effects.append(.followSignals(pid: attempt.program.pid, true)) }
-        effects.append(.claim(thread: attempt.thread, pid: attempt.program.pid))
+        effects.append(.claim(attempt))
     }
 
     private func hasPlace(_ attempt: Attempt) -> Bool {

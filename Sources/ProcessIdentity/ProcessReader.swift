@@ -138,22 +138,35 @@ package struct ProcessReader: Sendable {
     /// file system with programs of the system. One that a user has mounted may say anything about its files. In another
     /// mount namespace, as that of a sandbox, the path may be another file's.
     package func systemExecutable(_ pid: Int32) -> [UInt8]? {
-        guard let found = ProcessReader.status("\(root)/\(pid)/exe"), found.stx_uid == 0,
+        guard let found = ProcessReader.status("\(root)/\(pid)/exe"), ProcessReader.isOfSystem(found),
             let path = try? executableLink(pid)
-        else { return nil }
-        func isOnSameDevice(_ other: statx) -> Bool {
-            (other.stx_dev_major, other.stx_dev_minor) == (found.stx_dev_major, found.stx_dev_minor)
-        }
-        guard ["/usr/bin", "/proc/self/exe"].compactMap(ProcessReader.status).contains(where: isOnSameDevice)
         else { return nil }
         // Of a file that an upgrade has replaced.
         if ProcessReader.isMarkedDeleted(path), hasSystemMounts(pid) {
             return Array(path.dropLast(ProcessReader.deletedMark.count))
         }
-        guard let named = ProcessReader.status(String(decoding: path, as: UTF8.self)), isOnSameDevice(named),
-            named.stx_ino == found.stx_ino
-        else { return nil }
+        guard let named = ProcessReader.systemFile(String(decoding: path, as: UTF8.self)), named.isSame(as: found)
+        else {
+            return nil
+        }
         return path
+    }
+
+    /// The file to which a path leads by the system's folders. A program chooses its own mounts, and so where its path leads
+    /// for others: a folder that its user can change, or what is mounted there, may never answer.
+    private static func systemFile(_ path: String) -> statx? {
+        let names = path.split(separator: "/")
+        for count in names.indices {
+            let folder = status("/" + names[..<count].joined(separator: "/"))
+            guard let folder, isOfSystem(folder), folder.stx_mode & 0o002 == 0 else { return nil }
+        }
+        return status(path)
+    }
+
+    /// Whether a file is root's, and on a file system with programs of the system.
+    private static func isOfSystem(_ file: statx) -> Bool {
+        file.stx_uid == 0
+            && ["/", "/usr/bin", "/proc/self/exe"].compactMap(status).contains { $0.isOnSameDevice(as: file) }
     }
 
     /// Whether the process has the mounts of this one or, where these can be read, of the system.
@@ -168,11 +181,12 @@ package struct ProcessReader: Sendable {
         return clinux_stat_unasked(AT_FDCWD, path, &status) == 0 ? status : nil
     }
 
-    /// Whether the process has other rights than its user, as that of a setuid program has.
-    package func hasOtherRights(_ pid: Int32) throws(UnknownProcess) -> Bool {
+    /// The users whose rights the process has or can take; that of a setuid program has several.
+    package func userIDs(_ pid: Int32) throws(UnknownProcess) -> Set<UInt32> {
         for line in try read("\(root)/\(pid)/status").split(separator: UInt8(ascii: "\n"))
         where line.starts(with: "Uid:".utf8) {
-            return Set(line.split(separator: UInt8(ascii: "\t")).dropFirst()).count > 1
+            return Set(
+                line.split(separator: UInt8(ascii: "\t")).compactMap { UInt32(String(decoding: $0, as: UTF8.self)) })
         }
         throw UnknownProcess(reason: "its status file has no Uid")
     }
@@ -243,4 +257,12 @@ package struct ProcessReader: Sendable {
         }
         return content
     }
+}
+
+extension statx {
+    fileprivate func isOnSameDevice(as other: statx) -> Bool {
+        (stx_dev_major, stx_dev_minor) == (other.stx_dev_major, other.stx_dev_minor)
+    }
+
+    fileprivate func isSame(as other: statx) -> Bool { isOnSameDevice(as: other) && stx_ino == other.stx_ino }
 }

@@ -21,6 +21,10 @@ final class GuardService {
     /// Milliseconds in which a thread that handled a signal makes its call again.
     private static let lingerTime: Int64 = 500
 
+    /// The events that a thread counts for which cannot be attached to at once: with as many as a user may cause, this program
+    /// would do nothing else.
+    private static let costOfWaiting: UInt32 = 20
+
     private let log: Logger
     private let failures: BoundedLog
     private let kernel: Kernel
@@ -104,6 +108,7 @@ final class GuardService {
     }
 
     private func apply(_ configuration: GuardConfiguration, isRunning: Bool = true) {
+        kernel.setSubordinates(SubordinateUsers.read())
         let accounts = LoginUsers.accounts()
         kernel.settings.set(
             0,
@@ -221,7 +226,7 @@ final class GuardService {
 
     private func apply(_ effect: GuardEffect) {
         switch effect {
-        case .claim(let thread, let pid): claim(thread, pid)
+        case .claim(let attempt): claim(attempt)
         case .dismiss(let thread, let release): threads.dismiss(thread, GuardKinds.claim(release))
         case .release(let thread, let release): threads.release(thread, GuardKinds.claim(release))
         case .store(let program, let user, let permission, let verdict): store(program, user, permission, verdict)
@@ -231,7 +236,8 @@ final class GuardService {
         case .follow(let program, true): follow(program)
         case .ask(let user, let id, let program, let permission, let device, let waits):
             guard let pidfd = programs[program]?.pidfd else { return }
-            permds.ask(user, id, pidfd, permission, device: device, program: executable(program), waits: waits)
+            permds.ask(
+                user, id, pidfd, permission, device: device, program: executable(program, of: user), waits: waits)
         case .withdraw(let user, let id): permds.withdraw(user, id)
         case .limitReached(let user):
             failures.notice("of user \(user), as many threads or programs wait as may; another one's call failed")
@@ -253,16 +259,17 @@ final class GuardService {
         }
     }
 
-    private func claim(_ thread: Int32, _ pid: Int32) {
-        do throws(StoppedThreads.Refusal) { try threads.claim(thread) } catch {
+    private func claim(_ attempt: Attempt) {
+        do throws(StoppedThreads.Refusal) { try threads.claim(attempt.thread) } catch {
             switch error {
-            case .failed(ESRCH): return feed(.lost(thread: thread))
+            case .failed(ESRCH): return feed(.lost(thread: attempt.thread))
             // It stops, and is let go since nobody knows it.
             case .late: break
             case .failed(let code):
-                failures.notice("process \(pid) cannot be stopped: \(errorText(code)); its call failed")
+                if code == EBUSY { kernel.charge(GuardService.costOfWaiting, to: attempt) }
+                failures.notice("process \(attempt.program.pid) cannot be stopped: \(errorText(code)); its call failed")
             }
-            feed(.unclaimable(thread: thread))
+            feed(.unclaimable(thread: attempt.thread))
         }
     }
 
@@ -278,12 +285,12 @@ final class GuardService {
 
     /// The executable by which permd knows a process that it cannot identify; empty if it can. In a PID namespace of its
     /// own, as that of a container, it is known by the program that made the outermost one.
-    private func executable(_ program: ProcessImage) -> String {
+    private func executable(_ program: ProcessImage, of user: UInt32) -> String {
         let path = try? { () throws(UnknownProcess) -> [UInt8] in
             guard try reader.sharesPids(program.pid) else {
                 return try reader.executableLink(reader.ancestors(of: program.pid).last?.pid ?? 0)
             }
-            return try reader.hasOtherRights(program.pid) ? reader.executableLink(program.pid) : []
+            return try reader.userIDs(program.pid) == [user] ? [] : reader.executableLink(program.pid)
         }()
         return String(validating: path ?? [], as: UTF8.self) ?? ""
     }
@@ -291,6 +298,8 @@ final class GuardService {
     /// Users with a permd are asked about from now on, also while it is away.
     private func knows(_ user: UInt32) {
         guard kernel.users[user] == nil else { return }
+        // Those of an account that is new.
+        kernel.setSubordinates(SubordinateUsers.read())
         makeWaits(user)
         kernel.users.set(user, guard_user(rate: guard_rate(), mode: GUARD_HOLD.rawValue, unused: 0))
     }

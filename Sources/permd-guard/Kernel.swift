@@ -3,6 +3,7 @@
 import CGuard
 import DBus
 import Glibc
+import GuardRules
 import PermissionModel
 import System
 
@@ -23,12 +24,16 @@ struct KernelProblem: Error {
 @LoopActor
 final class Kernel {
     /// The maps, by their names in bpf/guard.bpf.c.
-    private static let maps = ["majors", "nodes", "users", "verdicts", "waits", "reported", "settings", "events"]
+    private static let maps = [
+        "majors", "nodes", "users", "subordinates", "verdicts", "waits", "reported", "settings", "events",
+    ]
     /// The kernel's own ENOTSUPP, which no header for programs has.
     private static let notSupported: Int32 = 524
     let majors: KernelMap<UInt32, UInt32>
     let nodes: KernelMap<UInt32, UInt32>
     let users: KernelMap<UInt32, guard_user>
+    private let subordinates: KernelMap<UserPrefix, UInt32>
+    private let groups: KernelMap<UInt64, guard_rate>
     let verdicts: KernelMap<guard_verdict_key, guard_decision>
     let waits: WaitTables
     let reported: KernelMap<UInt32, UInt32>
@@ -71,6 +76,8 @@ final class Kernel {
         majors = KernelMap(descriptor: descriptor("majors"))
         nodes = KernelMap(descriptor: descriptor("nodes"))
         users = KernelMap(descriptor: descriptor("users"))
+        subordinates = KernelMap(descriptor: descriptor("subordinates"))
+        groups = KernelMap(descriptor: descriptor("groups"))
         verdicts = KernelMap(descriptor: descriptor("verdicts"))
         waits = WaitTables(KernelMap(descriptor: descriptor("waits")))
         reported = KernelMap(descriptor: descriptor("reported"))
@@ -177,6 +184,24 @@ final class Kernel {
     }
 
     private func pin(_ name: String) -> String { KernelPins.path("link_\(name)") }
+
+    /// Says to which accounts subordinate users belong, in place of what was said before.
+    func setSubordinates(_ owners: [UserPrefix: UInt32]) {
+        for (prefix, owner) in owners { subordinates.set(prefix, owner) }
+        for prefix in subordinates.keys where owners[prefix] == nil { subordinates.remove(prefix) }
+    }
+
+    /// Counts events against what the user and the control group may cause in this second.
+    func charge(_ events: UInt32, to attempt: Attempt) {
+        if var user = users[attempt.user] {
+            user.rate.events += events
+            users.set(attempt.user, user)
+        }
+        if var group = groups[attempt.group] {
+            group.events += events
+            groups.set(attempt.group, group)
+        }
+    }
 
     // MARK: Problems
 

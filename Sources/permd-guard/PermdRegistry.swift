@@ -10,8 +10,6 @@ import System
 
 @LoopActor
 final class PermdRegistry {
-    /// Registrations that are being checked. More are refused: each asks the bus.
-    private static let mostChecks = 64
     /// Milliseconds in which permd says that it has a question.
     private static let receiptTime: Int32 = 1000
     /// How often a call is made that is not received.
@@ -38,7 +36,8 @@ final class PermdRegistry {
     private let bus: ReconnectingBus
     private var server: ObjectServer?
     private var permds: [UInt32: Permd] = [:]
-    private var checks = 0
+    /// The connections whose registration is being checked, one of each: nobody keeps others from registering.
+    private var checks: Set<String> = []
     /// What each user's permd has said in this turn that it may decide otherwise; nil is any permission. However often it
     /// says so, the programs of its user are gone through once.
     private var changes: [UInt32: Set<Permission?>] = [:]
@@ -83,6 +82,7 @@ final class PermdRegistry {
 
     private func lost() {
         server = nil
+        checks = []
         for user in permds.keys { departed(user) }
     }
 
@@ -119,13 +119,10 @@ final class PermdRegistry {
 
     private func register(_ call: MethodCall) {
         guard let connection = bus.connection else { return }
-        guard checks < PermdRegistry.mostChecks else {
-            return call.fail(PermissionError(.limitExceeded))
-        }
-        checks += 1
+        guard checks.insert(call.sender).inserted else { return call.fail(PermissionError(.limitExceeded)) }
         ConnectedProcess.find(call.sender, on: connection) { [weak self] found in
             guard let self else { return }
-            checks -= 1
+            checks.remove(call.sender)
             do throws(PermissionError) {
                 try add(call.sender, found, connection)
                 call.reply()

@@ -11,15 +11,16 @@ struct StoppedThreads {
     let waits: WaitTables
 
     /// Why a thread is not stopped.
-    enum Refusal: Error {
-        /// errno of ptrace(2): it has exited, or is traced already, or the kernel forbids tracing.
+    enum Refusal: Error, Equatable {
+        /// errno of ptrace(2): it has exited, or is traced already, or the kernel forbids tracing. EBUSY: another thread of
+        /// its process loads a program.
         case failed(Int32)
         /// Its call has failed already; it stops and must be let go.
         case late
     }
 
     func claim(_ thread: Int32) throws(Refusal) {
-        guard cguard_seize(thread) == 0, cguard_interrupt(thread) == 0 else {
+        guard cguard_claim(thread) == 0 else {
             let code = errno
             dismiss(thread, GUARD_GIVEN_UP)
             throw .failed(code)

@@ -20,7 +20,8 @@ private struct Kernel {
 
     mutating func perform(_ effect: GuardEffect) {
         switch effect {
-        case .claim(let thread, _): #expect(claimed.insert(thread).inserted, "\(thread) is claimed twice")
+        case .claim(let attempt):
+            #expect(claimed.insert(attempt.thread).inserted, "\(attempt.thread) is claimed twice")
         case .release(let thread, _): #expect(stopped.remove(thread) != nil, "\(thread) is not stopped")
         case .dismiss(let thread, _): #expect(!claimed.contains(thread) && !stopped.contains(thread))
         case .ask(let user, let id, _, _, _, _):

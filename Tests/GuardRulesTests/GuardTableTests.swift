@@ -46,7 +46,7 @@ struct GuardTableTests {
         var stage = Stage()
         #expect(
             stage.on(.attempted(attempt(11)), .stopped(thread: 11, hasSignal: false)) == [
-                .follow(program, true), ask(1), .followSignals(pid: 10, true), .claim(thread: 11, pid: 10),
+                .follow(program, true), ask(1), .followSignals(pid: 10, true), .claim(attempt(11)),
             ])
         #expect(stage.table.waitingThreads == 1)
     }
@@ -70,7 +70,7 @@ struct GuardTableTests {
     func threadsOfOneProgramAreAskedAboutOnce() {
         var stage = Stage()
         stage.hold(11)
-        #expect(stage.on(.attempted(attempt(12))) == [.claim(thread: 12, pid: 10)])
+        #expect(stage.on(.attempted(attempt(12))) == [.claim(attempt(12))])
         #expect(
             stage.on(.answered(user: user, 1, .granted)) == [
                 .store(program, user: user, .camera, .grant), .release(thread: 11, .again),
@@ -128,7 +128,7 @@ struct GuardTableTests {
         _ = stage.on(.signalled(pid: 10, thread: 11, interruptsCalls: false))
         #expect(
             stage.on(.attempted(attempt(11))) == [
-                .stopTimer(.thread(1)), .followSignals(pid: 10, true), .claim(thread: 11, pid: 10),
+                .stopTimer(.thread(1)), .followSignals(pid: 10, true), .claim(attempt(11)),
             ])
     }
 
@@ -298,7 +298,7 @@ struct GuardTableTests {
         var stage = Stage()
         for thread in 0..<Int32(GuardTable.threadsPerAsk) { stage.hold(100 + thread) }
         #expect(stage.on(.attempted(attempt(99))) == refusal)
-        #expect(stage.on(.attempted(attempt(98, other))).contains(.claim(thread: 98, pid: 20)))
+        #expect(stage.on(.attempted(attempt(98, other))).contains(.claim(attempt(98, other))))
     }
 
     /// A sandboxed app cannot leave its control group.
@@ -308,7 +308,7 @@ struct GuardTableTests {
         let share = GuardTable.programsPerUser / GuardTable.groups
         fill(&stage, share, group: 1, from: 1000)
         #expect(stage.on(.attempted(attempt(99))) == refusal)
-        #expect(stage.on(.attempted(attempt(98, other, group: 2))).contains(.claim(thread: 98, pid: 20)))
+        #expect(stage.on(.attempted(attempt(98, other, group: 2))).contains(.claim(attempt(98, other, group: 2))))
     }
 
     @Test
@@ -319,7 +319,7 @@ struct GuardTableTests {
             fill(&stage, share, group: UInt64(group), from: 1000 + Int32(group * share))
         }
         #expect(stage.on(.attempted(attempt(99, group: 9))) == refusal)
-        #expect(stage.on(.attempted(attempt(98, other, user: 1001))).contains(.claim(thread: 98, pid: 20)))
+        #expect(stage.on(.attempted(attempt(98, other, user: 1001))).contains(.claim(attempt(98, other, user: 1001))))
     }
 
     @Test

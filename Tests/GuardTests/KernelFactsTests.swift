@@ -1,5 +1,6 @@
 // What the guard reads of the system: accounts, drivers, and how the kernel runs BPF programs.
 
+import CGuard
 import Testing
 
 @testable import permd_guard
@@ -11,6 +12,26 @@ struct KernelFactsTests {
     ])
     func accountsOfPeople(_ text: String, _ expected: ClosedRange<UInt32>) {
         #expect(LoginUsers.accounts(text) == expected)
+    }
+
+    @Test func subordinateUsers() {
+        let accounts = "root:x:0:0::/root:/bin/sh\nanna:x:1000:1000::/home/anna:/bin/sh\nanna:x:7:7::/:/bin/sh\nx\n"
+        let owners = SubordinateUsers.owners(
+            "anna:100000:65536\n1001:4294967295:9\nldap:8:8\nanna:16\n# x\nanna:0:0\nanna:-1:8\n", accounts: accounts)
+        func owner(_ user: UInt32) -> UInt32? {
+            let found = owners.filter { prefix, _ in
+                let shift = 32 - prefix.length
+                return shift == 32 || UInt32(bigEndian: prefix.user) >> shift == user >> shift
+            }
+            #expect(found.count <= 1)
+            return found.first?.value
+        }
+        #expect([99_999, 100_000, 140_000, 165_535, 165_536].map(owner) == [nil, 1000, 1000, 1000, nil])
+        #expect(
+            [0, 7, 8, 15, 16, 4_294_967_294, 4_294_967_295].map(owner) == [
+                nil, nil, GUARD_NOBODY, GUARD_NOBODY, nil, nil, 1001,
+            ])
+        #expect(SubordinateUsers.prefixes(from: 0, count: 4_294_967_295).count == 32)
     }
 
     @Test func driversOfCharacterDevices() {

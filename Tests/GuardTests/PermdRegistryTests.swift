@@ -152,6 +152,19 @@ struct PermdRegistryTests {
         #expect(stage.events.all == [])
     }
 
+    /// Whoever calls often, or on many connections, keeps no permd from registering: its user would go unguarded meanwhile.
+    @Test @LoopActor
+    func aFloodOfRegistrations() async throws {
+        let stage = try await Stage(executable: nil)
+        let floods = try (1...100).map { _ in try stage.bus.connect() }
+        let permd = try stage.bus.connect()
+        let register = Message.call(
+            destination: BusNames.guardService, path: BusNames.guardObject, interface: BusNames.guardInterface,
+            member: "Register", [])
+        for connection in floods { for _ in 1...50 { connection.call(register) { _ in } } }
+        for _ in 1...20 { #expect(await permd.errorName("Register") == ErrorKind.accessDenied.name) }
+    }
+
     @Test @LoopActor
     func aUserHasOnePermdUntilItLeaves() async throws {
         let stage = try await Stage()

@@ -13,6 +13,7 @@
  *     beside    a thread opens it, for which the process does not wait
  *     handlers  opens it with handlers of SIGALRM, which comes ten times a second, SIGCONT and SIGCHLD
  *     child     a child process opens it
+ *     loads     a thread begins to load the program $LOADED
  *     line      waits for a line of input
  */
 
@@ -28,6 +29,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -206,6 +208,14 @@ static void open_in_child(void)
 	wait(NULL);
 }
 
+static void *load(void *program)
+{
+	char *words[] = { program, NULL };
+
+	execv(program, words);
+	return NULL;
+}
+
 int main(int count, char **words)
 {
 	char line[16];
@@ -242,6 +252,8 @@ int main(int count, char **words)
 			open_with_handlers();
 		else if (!strcmp(way, "child"))
 			open_in_child();
+		else if (!strcmp(way, "loads"))
+			pthread_create(&thread, NULL, load, getenv("LOADED"));
 		else if (!strcmp(way, "line"))
 			fgets(line, sizeof(line), stdin);
 		else
