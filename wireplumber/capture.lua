@@ -106,6 +106,9 @@ local function recorders (holder, key)
   return found
 end
 
+-- Milliseconds after which a link to a source of silence is tried again, which WirePlumber may take back at first.
+local SILENCE_PAUSE = 500
+
 -- Links streams to their sources of silence, as soon as both are there.
 local function give_silence ()
   for stream, silent in pairs (silence) do
@@ -118,8 +121,14 @@ local function give_silence ()
       silent.link = link
       link:register ()
       link:activate (Feature.SessionItem.ACTIVE, function (_, problem)
-        if problem then
-          Log.info (link, "no silence: " .. tostring (problem))
+        if problem and silence[stream] == silent then
+          Log.info (link, "no silence yet: " .. tostring (problem))
+          link:remove ()
+          silent.link = nil
+          Core.timeout_add (SILENCE_PAUSE, function ()
+            give_silence ()
+            return false
+          end)
         end
       end)
     end
