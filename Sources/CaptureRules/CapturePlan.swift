@@ -53,8 +53,9 @@ package struct CapturePlan: Sendable {
     /// Clients whose rights others may have taken.
     private var unsure: Set<ObjectID> = []
     private var cutting: Set<ObjectID> = []
-    /// Nodes that waited for a grant in the last step.
-    private var waiting: Set<ObjectID> = []
+    /// Nodes that might record in the last step. The session manager may have failed to link others, as long as their
+    /// clients had lost their rights.
+    private var released: Set<ObjectID> = []
     private var silenced: Set<ObjectID> = []
     /// The links of the last step; nil before the first.
     private var seen: Set<ObjectID>?
@@ -73,37 +74,35 @@ package struct CapturePlan: Sendable {
     package mutating func forgetSilence() { silenced = [] }
 
     /// - Parameters:
-    ///   - gone: The objects that have gone since the last step.
+    ///   - gone: What has gone since the last step.
     ///   - policies: The holders that are known. The others are not touched: they may be the session manager.
     ///   - reserved: What permd depends on.
     ///   - canRelink: Whether the session manager links again on request. If not, cut links are made again.
     ///   - isLinker: Whether a client makes links for others.
     package mutating func step(
-        _ graph: Graph, gone: Set<ObjectID>, _ sources: Sources, _ recorders: [Recorder],
+        _ graph: Graph, gone: Gone, _ sources: Sources, _ recorders: [Recorder],
         policies: [ObjectID: ClientPolicy], reserved: Set<ObjectID> = [],
         canRelink: Bool, isLinker: (ObjectID) -> Bool
     ) -> [Effect] {
-        forget(gone)
+        forget(gone.objects)
+        if !canRelink { rememberUnseen(gone.unseenLinks, graph, sources, isLinker) }
         var effects = rights(graph, sources, policies, reserved)
-        var nowWaiting: Set<ObjectID> = []
-        /// Streams that may record, but whose links are still being cut.
-        var stillCut: Set<ObjectID> = []
+        var (waiting, nowReleased): (Set<ObjectID>, Set<ObjectID>) = ([], [])
         var relinked: [ObjectID] = []
         for recorder in recorders {
             guard let policy = policies[recorder.holder] else { continue }
             if policy.allows(recorder.permission) {
-                guard graph.links(into: recorder.node).allSatisfy({ !cutting.contains($0.id) }) else {
-                    stillCut.insert(recorder.node)
-                    continue
-                }
+                // Its links may still be being cut.
+                guard graph.links(into: recorder.node).allSatisfy({ !cutting.contains($0.id) }) else { continue }
                 effects += release(recorder, graph, &relinked)
+                nowReleased.insert(recorder.node)
             } else {
                 effects += withhold(recorder, graph, canRelink: canRelink, isLinker: isLinker)
-                nowWaiting.insert(recorder.node)
+                waiting.insert(recorder.node)
             }
         }
-        effects += silence(graph, recorders, policies, nowWaiting, isLinker: canRelink)
-        waiting = nowWaiting.union(stillCut)
+        effects += silence(graph, recorders, policies, waiting, isLinker: canRelink)
+        released = nowReleased
         if !relinked.isEmpty { effects.append(.relink(relinked)) }
         seen = Set(graph.links.keys)
         return effects
@@ -121,7 +120,7 @@ package struct CapturePlan: Sendable {
         }
         cutting.subtract(gone)
         silenced.subtract(gone)
-        waiting.subtract(gone)
+        released.subtract(gone)
         seen?.subtract(gone)
         joined = joined.filter { !gone.contains($0.outputPort) && !gone.contains($0.inputPort) }
     }
@@ -188,6 +187,16 @@ package struct CapturePlan: Sendable {
         return effects
     }
 
+    /// PipeWire itself removes a link when one of its clients loses the rights on the other's node, perhaps before a step has
+    /// seen it, and after they were given back. The session manager takes it for one that is there.
+    private mutating func rememberUnseen(
+        _ links: [Link], _ graph: Graph, _ sources: Sources, _ isLinker: (ObjectID) -> Bool
+    ) {
+        for link in links where link.maker.map(isLinker) == true && graph.nodes[link.ends.inputNode] != nil {
+            if sources.permissions[link.ends.outputNode] != nil { remember(link.ends) }
+        }
+    }
+
     private mutating func remember(_ ends: LinkEnds) {
         var known = cutLinks[ends.inputNode] ?? []
         known.removeAll { $0.inputPort == ends.inputPort }
@@ -196,12 +205,13 @@ package struct CapturePlan: Sendable {
     }
 
     private mutating func release(_ recorder: Recorder, _ graph: Graph, _ relinked: inout [ObjectID]) -> [Effect] {
-        let wasWaiting = waiting.contains(recorder.node)
         let known = cutLinks.removeValue(forKey: recorder.node) ?? []
         guard recorder.sources.isEmpty else { return [] }
-        let possible = known.filter { graph.ports[$0.outputPort] != nil && graph.ports[$0.inputPort] != nil }
+        let possible = known.filter {
+            graph.ports[$0.outputPort]?.node == $0.outputNode && graph.ports[$0.inputPort]?.node == $0.inputNode
+        }
         if possible.isEmpty {
-            if wasWaiting { relinked.append(recorder.node) }
+            if !released.contains(recorder.node) { relinked.append(recorder.node) }
             return []
         }
         joined.formUnion(possible)

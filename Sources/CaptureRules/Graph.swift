@@ -125,6 +125,16 @@ package struct Link: Sendable, Equatable {
     }
 }
 
+/// What has gone since the last step.
+package struct Gone: Sendable, Equatable {
+    /// Their IDs may be used again already.
+    package fileprivate(set) var objects: Set<ObjectID> = []
+    /// The links that have come as well, so that no step saw them.
+    package fileprivate(set) var unseenLinks: [Link] = []
+
+    package init() {}
+}
+
 package struct Graph: Sendable, Equatable {
     package private(set) var clients: [ObjectID: Client] = [:]
     package private(set) var nodes: [ObjectID: Node] = [:]
@@ -133,8 +143,9 @@ package struct Graph: Sendable, Equatable {
     /// The links into each node.
     private(set) var linksInto: [ObjectID: Set<ObjectID>] = [:]
     private(set) var portsOf: [ObjectID: Set<ObjectID>] = [:]
-    /// The objects that have gone since the last ``takeGone()``. Their IDs may be used again already.
-    private var gone: Set<ObjectID> = []
+    /// What has gone, and the links that have come, since the last ``takeGone()``.
+    private var gone = Gone()
+    private var newLinks: Set<ObjectID> = []
 
     package init() {}
 
@@ -149,6 +160,7 @@ package struct Graph: Sendable, Equatable {
 
     package mutating func set(_ id: ObjectID, _ link: Link) {
         links[id] = link
+        newLinks.insert(id)
         linksInto[link.ends.inputNode, default: []].insert(id)
     }
 
@@ -164,13 +176,13 @@ package struct Graph: Sendable, Equatable {
         return nodes[node]?.mediaClass.hasPrefix("Stream/Output") == true
     }
 
-    package mutating func takeGone() -> Set<ObjectID> {
-        defer { gone = [] }
+    package mutating func takeGone() -> Gone {
+        defer { (gone, newLinks) = (Gone(), []) }
         return gone
     }
 
     package mutating func remove(_ id: ObjectID) {
-        gone.insert(id)
+        gone.objects.insert(id)
         clients[id] = nil
         nodes[id] = nil
         if let port = ports.removeValue(forKey: id) {
@@ -178,6 +190,7 @@ package struct Graph: Sendable, Equatable {
             if portsOf[port.node]?.isEmpty == true { portsOf[port.node] = nil }
         }
         if let link = links.removeValue(forKey: id) {
+            if newLinks.remove(id) != nil { gone.unseenLinks.append(link) }
             let node = link.ends.inputNode
             linksInto[node]?.remove(id)
             if linksInto[node]?.isEmpty == true { linksInto[node] = nil }

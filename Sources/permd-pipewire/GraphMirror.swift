@@ -48,7 +48,7 @@ final class GraphMirror {
         return MakerRule.endOfConfiguration(serials ?? [], own: own.compactMap(serial))
     }
 
-    func takeGone() -> Set<ObjectID> { graph.takeGone() }
+    func takeGone() -> Gone { graph.takeGone() }
 
     func remove(_ id: UInt32) {
         metadata[id] = nil

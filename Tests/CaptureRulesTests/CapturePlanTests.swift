@@ -59,6 +59,19 @@ struct CapturePlanTests {
         #expect(it.step() == [])
     }
 
+    /// The session manager may have tried in vain to link a stream before permd saw it.
+    @Test(arguments: [false, true])
+    func aStreamThatIsNewHere(_ isGrantedBefore: Bool) {
+        var it = Case()
+        it.graph.remove(4)
+        #expect(it.step() == [CapturePlanTests.forbid])
+        it.right = .allowed
+        if isGrantedBefore { #expect(it.step() == [CapturePlanTests.permit]) }
+        it.graph.set(4, Node(client: CapturePlanTests.client, mediaClass: "Stream/Input/Audio"))
+        #expect(it.step() == (isGrantedBefore ? [.relink([4])] : [CapturePlanTests.permit, .relink([4])]))
+        #expect(it.step() == [])
+    }
+
     /// What permd depends on is nothing for a sandboxed client, also if it may record.
     @Test func aConfinedClientDoesNotReachPermd() {
         var it = Case()
@@ -78,7 +91,7 @@ struct CapturePlanTests {
         let sources = Sources(of: graph)
         var plan = CapturePlan()
         let effects = plan.step(
-            graph, gone: [], sources, graph.recorders(sources),
+            graph, gone: Gone(), sources, graph.recorders(sources),
             policies: [4: ClientPolicy(rights: [.microphone: .refused])], canRelink: true, isLinker: { _ in true })
         #expect(effects == [.cut(link: 100)])
     }
@@ -87,7 +100,7 @@ struct CapturePlanTests {
     @Test func unsureRightsAreSetAgain() {
         var it = Case()
         it.right = .allowed
-        #expect(it.step() == [])
+        #expect(it.step() == [.relink([4])])
         it.plan.rightsAreUnsure(of: CapturePlanTests.client)
         #expect(it.step() == [CapturePlanTests.permit])
         #expect(it.step() == [])
@@ -133,6 +146,29 @@ struct CapturePlanTests {
         #expect(it.step() == [])
         it.right = .refused
         #expect(it.step() == [CapturePlanTests.forbid, .cut(link: 101)])
+    }
+
+    /// PipeWire removes a link when a client loses its rights, perhaps before it was seen; the session manager takes it for
+    /// one that is there.
+    @Test(arguments: [false, true])
+    func aLinkThatNoStepSaw(_ isGrantedBefore: Bool) {
+        var it = Case()
+        #expect(it.step() == [CapturePlanTests.forbid])
+        it.right = isGrantedBefore ? .allowed : .refused
+        #expect(it.step() == (isGrantedBefore ? [CapturePlanTests.permit, .relink([4])] : []))
+        // What is known of the node is not complete yet.
+        it.graph.set(4, Node(client: CapturePlanTests.client, mediaClass: "Stream/Input/Audio", isComplete: false))
+        it.link()
+        it.graph.remove(100)
+        #expect(it.step() == [])
+        it.graph.set(4, Node(client: CapturePlanTests.client, mediaClass: "Stream/Input/Audio"))
+        it.right = .allowed
+        let again = Effect.join(CapturePlanTests.ends)
+        #expect(it.step() == (isGrantedBefore ? [again] : [CapturePlanTests.permit, again]))
+        // One that its client has made itself is not made again.
+        it.link(maker: CapturePlanTests.client)
+        it.graph.remove(100)
+        #expect(it.step() == [])
     }
 
     /// A grant can come before PipeWire has removed the link.
