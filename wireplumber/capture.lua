@@ -73,6 +73,14 @@ local function link_again (item, node)
   end
 end
 
+-- Whether the policy's link to a recorder's item is being made or is there. PipeWire itself removes one when a client
+-- loses its rights, of which the policy hears nothing.
+local function is_linked (item, node)
+  local link = link_to (item)
+  local is_made = link and link:get_active_features () & Feature.SessionItem.ACTIVE ~= 0
+  return link and (not is_made or pw_links_om:lookup { Constraint { "link.input.node", "=", node["bound-id"] } })
+end
+
 -- WirePlumber gives up a stream whose ports were still being set up at its attempts.
 local function retry (node)
   local id = node["bound-id"]
@@ -80,7 +88,7 @@ local function retry (node)
     Core.timeout_add (milliseconds, function ()
       local item = not undecided[id] and not silence[id] and item_of (id)
       local recorder = node_of (item)
-      if recorder and marks.may_continue (recorder) and not link_to (item) then
+      if recorder and marks.may_continue (recorder) and not is_linked (item, recorder) then
         link_again (item, recorder)
       end
       return false
