@@ -227,11 +227,12 @@ final class ClientOwners {
         entry.client.map { $0.claim.pid == entry.process?.pid && !$0.claim.isForClient } ?? true
     }
 
-    /// Looks for the processes behind the clients that `wanted` names, where that is not certain. Returns those that are
-    /// not certain, and may be so later.
+    /// Looks for the processes behind the clients, and the makers of the nodes, that `wanted` names, where that is not
+    /// certain. Returns those that are not certain, and may be so later.
     @discardableResult
     func find(_ wanted: Set<ObjectID>) -> Set<ObjectID> {
-        let open = wanted.compactMap { entries[$0] }.filter { !isSettled($0.owner) }
+        let open = wanted.flatMap { id in entries[id].map { [$0] } ?? nodes[id]?.makers ?? [] }
+            .filter { !isSettled($0.owner) }
         for entry in open where !entry.isRelayed { identify(entry) }
         for process in Set(open.compactMap { $0.isRelayed ? $0.process : nil }) {
             guard let server = relay(process) else { continue }
@@ -243,7 +244,10 @@ final class ClientOwners {
                 entry.owner = owner == .session ? entry.origin.owner : owner
             }
         }
-        return wanted.filter { id in entries[id].map { !isSettled($0.owner) } ?? false }
+        return wanted.filter { id in
+            if let entry = entries[id] { return !isSettled(entry.owner) }
+            return nodes[id].map { !isSettled($0.owner) } ?? false
+        }
     }
 
     /// Whether clients of sound servers have appeared that were not looked for.

@@ -229,8 +229,7 @@ final class Enforcer {
         guard !owners.isSearching || isTimeToBegin else { return }
         followMetadata(connection)
         listing = .metadata
-        guard marks.read(connection) else { return listed() }
-        connection.flush()
+        if !marks.read(connection) { listed() }
     }
 
     private func listed() {

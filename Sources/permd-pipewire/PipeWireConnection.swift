@@ -187,6 +187,12 @@ final class PipeWireConnection {
         bound[id] = object
     }
 
+    /// Has PipeWire report an object as it is now once more.
+    func followAgain(_ id: UInt32, _ kind: ObjectKind) {
+        bound.removeValue(forKey: id)?.release()
+        follow(id, kind)
+    }
+
     fileprivate func failed(_ id: UInt32, _ code: Int32) {
         // Other errors answer single calls, such as for objects that have just gone.
         guard id == CPIPEWIRE_ID_CORE, code == -EPIPE, isOpen else { return }

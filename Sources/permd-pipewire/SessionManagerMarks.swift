@@ -4,6 +4,7 @@
 import CaptureRules
 import DBus
 import PermissionModel
+import System
 
 @LoopActor
 final class SessionManagerMarks {
@@ -44,6 +45,8 @@ final class SessionManagerMarks {
     /// Whether the session manager has still to say that it has repeated them.
     private(set) var isReading = false
     private let readValue = String(Loop.uptimeMilliseconds())
+    /// Between attempts to read, in milliseconds.
+    private var backoff = Backoff(first: 100, longest: 2000)
 
     /// Whether the session manager has our configuration.
     var isThere: Bool { metadata != nil }
@@ -90,7 +93,19 @@ final class SessionManagerMarks {
         guard let metadata else { return false }
         isReading = true
         connection.setMetadata(metadata, subject: 0, key: SessionManagerMarks.readKey, value: readValue)
+        readAgain(metadata, connection)
         return true
+    }
+
+    /// PipeWire passes changes on to nobody any more once a program has left that had just begun to follow the metadata. Who
+    /// begins to follow it is told all of it.
+    private func readAgain(_ metadata: ObjectID, _ connection: PipeWireConnection) {
+        connection.flush()
+        Loop.shared.after(milliseconds: backoff.next()) { [weak self, weak connection] in
+            guard let self, let connection, isReading, metadata == self.metadata else { return }
+            connection.followAgain(metadata, .metadata)
+            readAgain(metadata, connection)
+        }
     }
 
     /// Whether an earlier run of this program has marked anything.

@@ -124,8 +124,42 @@ struct BadDayTests {
         try await calls.first("a question to permd") { $0.contains("GetAccessFor") }
         // permd has answered this later, so permd-pipewire has its answer.
         try await server.permctl("status")
+        let links = try await LinkMonitor(server)
         server.send(SIGCONT, to: .wireplumber)
         try await recorder.hears()
+        // Longer than the script tries again for.
+        try await recorder.hears(120)
+        #expect(links.made.all.count == 2, "\(links.made.all)")
+        await links.end()
+        await server.end()
+    }
+
+    /// PipeWire passes no changes of the session manager's metadata on any more once a program has left that had just begun to
+    /// follow it. permd-pipewire still learns that it runs for the first time, so that the sound server is nobody's module.
+    @Test func noChangesArePassedOn() async throws {
+        let server = try await SoundServer(isEnforced: false)
+        server.send(SIGSTOP, to: .wireplumber)
+        let follower = try ChildProcess(
+            "stdbuf", ["-oL", "pw-metadata", "--name", "permd", "--monitor"], environment: server.environment)
+        let said = EventLog<String>()
+        Task { [lines = follower.lines] in for await line in lines { said.add(line) } }
+        try await said.first("the metadata") { $0.contains("Found") }
+        try await server.run("pw-link --links")
+        follower.terminate(SIGKILL)
+        _ = await follower.waitForExit()
+        server.send(SIGCONT, to: .wireplumber)
+        try await server.enforce()
+        let links = try await LinkMonitor(server)
+        let node = """
+            { factory.name = support.null-audio-sink node.name = mine object.linger = true
+            media.class = Stream/Input/Audio node.autoconnect = true audio.position = [ FL FR ] }
+            """
+        let maker = try ChildProcess(
+            "pw-cli", ["--monitor", "create-node", "adapter", node], environment: server.environment)
+        #expect(try await links.made.wait(for: 1)[0].contains("mine"))
+        maker.terminate(SIGKILL)
+        _ = await maker.waitForExit()
+        await links.end()
         await server.end()
     }
 
