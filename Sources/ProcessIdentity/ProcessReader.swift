@@ -138,35 +138,33 @@ package struct ProcessReader: Sendable {
     /// file system with programs of the system. One that a user has mounted may say anything about its files. In another
     /// mount namespace, as that of a sandbox, the path may be another file's.
     package func systemExecutable(_ pid: Int32) -> [UInt8]? {
-        guard let found = ProcessReader.status("\(root)/\(pid)/exe"), ProcessReader.isOfSystem(found),
+        // One of each file system that has programs of the system.
+        let system = ["/", "/usr/bin", "/proc/self/exe"].compactMap(ProcessReader.status)
+        guard let found = ProcessReader.status("\(root)/\(pid)/exe"), ProcessReader.isOfSystem(found, system),
             let path = try? executableLink(pid)
         else { return nil }
         // Of a file that an upgrade has replaced.
         if ProcessReader.isMarkedDeleted(path), hasSystemMounts(pid) {
             return Array(path.dropLast(ProcessReader.deletedMark.count))
         }
-        guard let named = ProcessReader.systemFile(String(decoding: path, as: UTF8.self)), named.isSame(as: found)
-        else {
-            return nil
-        }
-        return path
+        let named = ProcessReader.systemFile(String(decoding: path, as: UTF8.self), system)
+        return named?.isSame(as: found) == true ? path : nil
     }
 
     /// The file to which a path leads by the system's folders. A program chooses its own mounts, and so where its path leads
     /// for others: a folder that its user can change, or what is mounted there, may never answer.
-    private static func systemFile(_ path: String) -> statx? {
+    private static func systemFile(_ path: String, _ system: [statx]) -> statx? {
         let names = path.split(separator: "/")
         for count in names.indices {
             let folder = status("/" + names[..<count].joined(separator: "/"))
-            guard let folder, isOfSystem(folder), folder.stx_mode & 0o002 == 0 else { return nil }
+            guard let folder, isOfSystem(folder, system), folder.stx_mode & 0o002 == 0 else { return nil }
         }
         return status(path)
     }
 
-    /// Whether a file is root's, and on a file system with programs of the system.
-    private static func isOfSystem(_ file: statx) -> Bool {
-        file.stx_uid == 0
-            && ["/", "/usr/bin", "/proc/self/exe"].compactMap(status).contains { $0.isOnSameDevice(as: file) }
+    /// Whether a file is root's, and on the file system of one of those of the system.
+    private static func isOfSystem(_ file: statx, _ system: [statx]) -> Bool {
+        file.stx_uid == 0 && system.contains { $0.isOnSameDevice(as: file) }
     }
 
     /// Whether the process has the mounts of this one or, where these can be read, of the system.

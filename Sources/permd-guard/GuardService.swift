@@ -56,6 +56,7 @@ final class GuardService {
         // Whoever waited for an earlier run is refused, so its events say nothing any more.
         for user in kernel.users.keys { makeWaits(user) }
         kernel.reported.removeAll()
+        kernel.setSubordinates(SubordinateUsers.read(log))
         apply(configuration)
         try kernel.attach()
         kernel.onEvent = { [weak self] in self?.received($0) }
@@ -104,11 +105,11 @@ final class GuardService {
         let found = GuardConfiguration.read(over: configuration)
         for problem in found.problems where !configurationProblems.contains(problem) { log.error("\(problem.text)") }
         (configuration, configurationProblems) = found
+        kernel.setSubordinates(SubordinateUsers.read(log))
         apply(configuration)
     }
 
     private func apply(_ configuration: GuardConfiguration, isRunning: Bool = true) {
-        kernel.setSubordinates(SubordinateUsers.read())
         let accounts = LoginUsers.accounts()
         kernel.settings.set(
             0,
@@ -299,7 +300,7 @@ final class GuardService {
     private func knows(_ user: UInt32) {
         guard kernel.users[user] == nil else { return }
         // Those of an account that is new.
-        kernel.setSubordinates(SubordinateUsers.read())
+        kernel.setSubordinates(SubordinateUsers.read(log))
         makeWaits(user)
         kernel.users.set(user, guard_user(rate: guard_rate(), mode: GUARD_HOLD.rawValue, unused: 0))
     }

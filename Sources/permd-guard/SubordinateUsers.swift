@@ -3,6 +3,7 @@
 
 import CGuard
 import Glibc
+import Logging
 import System
 
 /// Users whose IDs begin with the same bits; `guard_prefix` in bpf/guard.h.
@@ -18,11 +19,15 @@ enum SubordinateUsers {
 
     /// The accounts to which subordinate users belong. Of an account that this machine does not list itself, they are
     /// `GUARD_NOBODY`'s, so that they are refused.
-    static func read() -> [UserPrefix: UInt32] {
+    static func read(_ log: Logger) -> [UserPrefix: UInt32] {
         func text(_ path: String) -> String {
             String(decoding: (try? RegularFile.read(path, maximum: 1 << 20)) ?? [], as: UTF8.self)
         }
-        return owners(text("/etc/subuid"), accounts: text("/etc/passwd"))
+        let ranges = text("/etc/subuid")
+        if ranges.split(separator: "\n").count > mostRanges {
+            log.error("/etc/subuid has more than \(mostRanges) lines; programs of the users in the others pass unasked")
+        }
+        return owners(ranges, accounts: text("/etc/passwd"))
     }
 
     /// - Parameters:
