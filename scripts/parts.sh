@@ -4,6 +4,12 @@
 # Lines of the table: result, seconds and name of each part.
 parts=()
 failed=0
+failed_parts=()
+last_line=
+# How the test runner, the guests' steps, the compilers and scripts/faults begin what they say of a failure.
+failures='✘|(^| )FAIL|[Ff]ailed: |error: '
+# Lines; enough for all steps or tests that one mistake breaks.
+told_failures=30
 declare -A beside_pid=() beside_start=()
 part_logs=$(mktemp -d "${TMPDIR:-/tmp}/permd-parts-XXXXXX")
 trap end_parts EXIT
@@ -19,23 +25,32 @@ end_parts() {
 # note_part NAME SECONDS STATUS
 note_part() {
     local result=passed
-    [ "$3" -eq 0 ] || { result=FAILED && failed=$((failed + 1)); }
+    [ "$3" -eq 0 ] || { result=FAILED && failed=$((failed + 1)) && failed_parts+=("$1"); }
     parts+=("$(printf '%-6s %5d s  %s' "$result" "$2" "$1")")
 }
 
 # part NAME COMMAND…: runs a part.
-part() {
-    local name=$1 start=$SECONDS status=0
-    shift
+part() { logged_part cat "$@"; }
+
+# runner_part NAME COMMAND…: runs a part, and prints its output but for the last line, which is for the check's end.
+runner_part() {
+    logged_part "sed \$d" "$@"
+    last_line=$(tail -n 1 "$part_logs/$1")
+}
+
+# logged_part FILTER NAME COMMAND…
+logged_part() {
+    local filter=$1 name=$2 start=$SECONDS status=0
+    shift 2
     say "$name"
-    "$@" || status=$?
+    "$@" 2>&1 | tee "$part_logs/$name" | $filter || status=$?
     note_part "$name" $((SECONDS - start)) $status
 }
 
 # needed NAME COMMAND…: runs a part without which the others are useless.
 needed() {
     part "$@"
-    [ $failed -eq 0 ] || finish_parts ""
+    [ $failed -eq 0 ] || finish_parts
 }
 
 # beside NAME COMMAND…: starts a part in the background.
@@ -66,21 +81,17 @@ joined() {
     note_part "$name" $((end - beside_start[$name])) $status
 }
 
-# finish_parts LINE: prints the table, and as the last line LINE, unless it is empty; fails if a part did.
+# finish_parts: prints what failed, the table, and as the last line that of runner_part; fails if a part failed.
 finish_parts() {
+    local name
+    # Here again, since of a long output, many keep the end only.
+    for name in "${failed_parts[@]}"; do
+        say "What failed in: $name"
+        grep -aE "$failures" "$part_logs/$name" | tail -n $told_failures || tail -n $told_failures "$part_logs/$name"
+    done
     say "The parts, in $((SECONDS - check_start)) s"
     printf '%s\n' "${parts[@]}"
     [ $failed -eq 0 ] || fail "$failed of ${#parts[@]} parts failed"
-    [ -z "$1" ] || printf '%s\n' "$1"
+    [ -z "$last_line" ] || printf '%s\n' "$last_line"
     exit 0
-}
-
-# keep_last_line COMMAND…: runs it and prints its output but for the last line, which it puts into last_line.
-keep_last_line() {
-    local status=0
-    "$@" 2>&1 | tee "$part_logs/output" | sed '$d' || status=$?
-    # Read by those that source this.
-    # shellcheck disable=SC2034
-    last_line=$(tail -n 1 "$part_logs/output")
-    return $status
 }
