@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,32 +17,44 @@
 #include "../../bpf/guard.h"
 
 enum {
-    // Nanoseconds in which the kernel attaches to a thread, however busy the machine is, unless another thread of its
-    // process loads a program. That takes as long as the file system of the program likes.
+    // Nanoseconds between two looks at whether the kernel waits before it attaches to a thread. It does while another thread
+    // of the process loads a program, for as long as the file system of the program likes.
     CGUARD_PATIENCE = 500000,
-    // The time may be over before the call has begun.
+    // Looks after which it is given up all the same: that other thread may keep a processor busy instead.
+    CGUARD_LOOKS = 20,
+    // This thread may have waited for something else, as its own pages.
     CGUARD_TRIES = 2,
+    CGUARD_OF_THREAD = 1, // RUSAGE_THREAD of getrusage(2), which glibc declares for _GNU_SOURCE only
 };
 
 struct cguard_attempt {
     timer_t timer;
     int has_timer;
-    volatile sig_atomic_t is_attaching;
+    volatile sig_atomic_t is_attaching, looks;
+    // How often this thread had waited when the attempt began.
+    long waits;
     sigjmp_buf way_out;
 };
 static inline struct cguard_attempt *cguard_attempt(void) {
     static struct cguard_attempt attempt;
     return &attempt;
 }
-// The kernel makes the call again after a handler that returns (ERESTARTNOINTR).
-static inline void cguard_give_up(int signal) {
+static inline long cguard_waits(void) {
+    struct rusage usage;
+    return getrusage(CGUARD_OF_THREAD, &usage) ? -1 : usage.ru_nvcsw;
+}
+// The kernel makes the call again after a handler that returns (ERESTARTNOINTR). A thread that has had no processor
+// meanwhile, on a busy machine, has not waited.
+static inline void cguard_look(int signal) {
     (void)signal;
-    if (cguard_attempt()->is_attaching) siglongjmp(cguard_attempt()->way_out, 1);
+    struct cguard_attempt *attempt = cguard_attempt();
+    if (!attempt->is_attaching) return;
+    if (++attempt->looks == CGUARD_LOOKS || cguard_waits() != attempt->waits) siglongjmp(attempt->way_out, 1);
 }
 
 // A timer that sends this thread SIGALRM. Returns 0, or -1 and sets errno.
 static inline int cguard_make_timer(timer_t *timer) {
-    struct sigaction action = {.sa_handler = cguard_give_up};
+    struct sigaction action = {.sa_handler = cguard_look};
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
     sigset_t alarms;
@@ -52,25 +65,29 @@ static inline int cguard_make_timer(timer_t *timer) {
 }
 
 // Attaches to a thread, without a SIGSTOP that others could see, and stops it before it returns to its program. To be called
-// by one thread only. Returns 0, or -1 and sets errno: that of ptrace(2), or EBUSY if the kernel cannot attach at once.
+// by one thread only. Returns 0, or -1 and sets errno: that of ptrace(2), or EBUSY if the kernel would wait for another
+// thread of the process.
 static inline int cguard_claim(pid_t thread) {
     struct cguard_attempt *attempt = cguard_attempt();
     if (!attempt->has_timer && cguard_make_timer(&attempt->timer)) return -1;
     attempt->has_timer = 1;
     for (volatile int tries = 0; tries < CGUARD_TRIES; tries++) {
-        const struct itimerspec patience = {.it_value = {.tv_nsec = CGUARD_PATIENCE}}, none = {{0}};
+        const struct timespec look = {.tv_nsec = CGUARD_PATIENCE};
+        const struct itimerspec looks = {.it_value = look, .it_interval = look}, none = {{0}};
         volatile int code = EBUSY;
         if (!sigsetjmp(attempt->way_out, 1)) {
+            attempt->looks = 0;
+            attempt->waits = cguard_waits();
             attempt->is_attaching = 1;
-            timer_settime(attempt->timer, 0, &patience, 0);
+            timer_settime(attempt->timer, 0, &looks, 0);
             code = ptrace(PTRACE_SEIZE, thread, 0, 0) ? errno : ESRCH;
         }
         attempt->is_attaching = 0;
         timer_settime(attempt->timer, 0, &none, 0);
-        // It may have been attached to when the time was over.
+        // It may have been attached to when it was given up.
         if (!ptrace(PTRACE_INTERRUPT, thread, 0, 0)) return 0;
         errno = code;
-        if (code != EBUSY) return -1;
+        if (code != EBUSY || attempt->looks == CGUARD_LOOKS) return -1;
     }
     return -1;
 }
