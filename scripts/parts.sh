@@ -3,7 +3,6 @@
 
 # Lines of the table: result, seconds and name of each part.
 parts=()
-failed=0
 failed_parts=()
 last_line=
 # How the test runner, the guests' steps, the compilers and scripts/faults begin what they say of a failure.
@@ -22,10 +21,13 @@ end_parts() {
     rm -rf "$part_logs"
 }
 
+# log_of NAME: prints the path of a part's output. A name may have slashes.
+log_of() { echo "$part_logs/${1//\//-}"; }
+
 # note_part NAME SECONDS STATUS
 note_part() {
     local result=passed
-    [ "$3" -eq 0 ] || { result=FAILED && failed=$((failed + 1)) && failed_parts+=("$1"); }
+    [ "$3" -eq 0 ] || { result=FAILED && failed_parts+=("$1"); }
     parts+=("$(printf '%-6s %5d s  %s' "$result" "$2" "$1")")
 }
 
@@ -35,7 +37,7 @@ part() { logged_part cat "$@"; }
 # runner_part NAME COMMAND…: runs a part, and prints its output but for the last line, which is for the check's end.
 runner_part() {
     logged_part "sed \$d" "$@"
-    last_line=$(tail -n 1 "$part_logs/$1")
+    last_line=$(tail -n 1 "$(log_of "$1")")
 }
 
 # logged_part FILTER NAME COMMAND…
@@ -43,14 +45,14 @@ logged_part() {
     local filter=$1 name=$2 start=$SECONDS status=0
     shift 2
     say "$name"
-    "$@" 2>&1 | tee "$part_logs/$name" | $filter || status=$?
+    "$@" 2>&1 | tee "$(log_of "$name")" | $filter || status=$?
     note_part "$name" $((SECONDS - start)) $status
 }
 
 # needed NAME COMMAND…: runs a part without which the others are useless.
 needed() {
     part "$@"
-    [ $failed -eq 0 ] || finish_parts
+    [ ${#failed_parts[@]} -eq 0 ] || finish_parts
 }
 
 # beside NAME COMMAND…: starts a part in the background.
@@ -63,9 +65,9 @@ beside() {
     (
         status=0
         "$@" || status=$?
-        echo "$SECONDS" >"$part_logs/$name.end"
+        echo "$SECONDS" >"$(log_of "$name").end"
         exit $status
-    ) >"$part_logs/$name" 2>&1 </dev/null &
+    ) >"$(log_of "$name")" 2>&1 </dev/null &
     beside_pid[$name]=$!
     set +m
 }
@@ -76,22 +78,23 @@ joined() {
     wait "${beside_pid[$name]}" || status=$?
     unset "beside_pid[$name]"
     say "$name"
-    cat "$part_logs/$name"
-    end=$(cat "$part_logs/$name.end" 2>/dev/null || echo "$SECONDS")
+    cat "$(log_of "$name")"
+    end=$(cat "$(log_of "$name").end" 2>/dev/null || echo "$SECONDS")
     note_part "$name" $((end - beside_start[$name])) $status
 }
 
 # finish_parts: prints what failed, the table, and as the last line that of runner_part; fails if a part failed.
 finish_parts() {
-    local name
+    local name log
     # Here again, since of a long output, many keep the end only.
     for name in "${failed_parts[@]}"; do
         say "What failed in: $name"
-        grep -aE "$failures" "$part_logs/$name" | tail -n $told_failures || tail -n $told_failures "$part_logs/$name"
+        log=$(log_of "$name")
+        grep -aE "$failures" "$log" | tail -n $told_failures || tail -n $told_failures "$log"
     done
     say "The parts, in $((SECONDS - check_start)) s"
     printf '%s\n' "${parts[@]}"
-    [ $failed -eq 0 ] || fail "$failed of ${#parts[@]} parts failed"
+    [ ${#failed_parts[@]} -eq 0 ] || fail "${#failed_parts[@]} of ${#parts[@]} parts failed"
     [ -z "$last_line" ] || printf '%s\n' "$last_line"
     exit 0
 }
