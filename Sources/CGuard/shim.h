@@ -19,7 +19,7 @@
 enum {
     // Nanoseconds between two looks at whether the kernel waits before it attaches to a thread. It does while another thread
     // of the process loads a program, for as long as the file system of the program likes.
-    CGUARD_PATIENCE = 500000,
+    CGUARD_PAUSE = 500000,
     // Looks after which it is given up all the same: that other thread may keep a processor busy instead.
     CGUARD_LOOKS = 20,
     // This thread may have waited for something else, as its own pages.
@@ -72,7 +72,7 @@ static inline int cguard_claim(pid_t thread) {
     if (!attempt->has_timer && cguard_make_timer(&attempt->timer)) return -1;
     attempt->has_timer = 1;
     for (volatile int tries = 0; tries < CGUARD_TRIES; tries++) {
-        const struct timespec look = {.tv_nsec = CGUARD_PATIENCE};
+        const struct timespec look = {.tv_nsec = CGUARD_PAUSE};
         const struct itimerspec looks = {.it_value = look, .it_interval = look}, none = {{0}};
         volatile int code = EBUSY;
         if (!sigsetjmp(attempt->way_out, 1)) {

@@ -34,7 +34,7 @@ struct StoppedThreadsTests {
         try await hung.end()
     }
 
-    /// On a busy machine, or a virtual one, it passes without a processor.
+    /// A busy machine, or a virtual one, lets time pass in which the guard has no processor.
     @Test func timeThatPassesHindersNothing() async throws {
         let programs = try (0..<100).map { _ in try ChildProcess("sleep", ["infinity"]) }
         // The first claim sets the handler.
