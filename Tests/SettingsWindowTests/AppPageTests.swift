@@ -22,7 +22,7 @@ struct AppPageTests {
         // The row shows what is decided; a click opens the list of choices.
         try await stage.click("Always allow")
         try await stage.choose("Never allow")
-        try await stage.awaitDecision(AppPageTests.app, .camera, "deny always")
+        // The message comes when permd has stored the change, and stays for 15 seconds: nothing is awaited between.
         try await stage.awaitLabel("cheese: Camera is now “Never allow”")
         try await stage.press("Undo")
         try await stage.awaitDecision(AppPageTests.app, .camera, "grant always")
