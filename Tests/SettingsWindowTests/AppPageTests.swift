@@ -22,8 +22,9 @@ struct AppPageTests {
         // The row shows what is decided; a click opens the list of choices.
         try await stage.click("Always allow")
         try await stage.choose("Never allow")
-        // The message comes when permd has stored the change, and stays for 15 seconds: nothing is awaited between.
+        // The message comes when permd has stored the change, and stays for 15 seconds.
         try await stage.awaitLabel("cheese: Camera is now “Never allow”")
+        #expect(try await stage.decision(AppPageTests.app, .camera) == "deny always")
         try await stage.press("Undo")
         try await stage.awaitDecision(AppPageTests.app, .camera, "grant always")
         // What another program changes is shown at once.
