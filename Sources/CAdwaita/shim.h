@@ -370,6 +370,14 @@ static inline gboolean cadw_has_icon(const char *name) {
     return display && gtk_icon_theme_has_icon(gtk_icon_theme_get_for_display(display), name);
 }
 
+// MARK: Other processes
+
+// For a program whose output is read and whose errors are not shown. Swift has another form for GLib's flags since GLib
+// declares them as such.
+static inline GSubprocessLauncher *cadw_reading_launcher_new(void) {
+    return g_subprocess_launcher_new(G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_SILENCE);
+}
+
 // MARK: The owner of a bus name
 
 // Calls `appeared` or `vanished` when the name has or has no owner, the first time soon. Never starts the owner.

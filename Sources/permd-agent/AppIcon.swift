@@ -39,8 +39,7 @@ final class AppIcon {
     }
 
     private static func decode(_ file: String, for image: UnsafeMutablePointer<GtkWidget>) {
-        let flags = G_SUBPROCESS_FLAGS_STDOUT_PIPE.rawValue | G_SUBPROCESS_FLAGS_STDERR_SILENCE.rawValue
-        guard let launcher = g_subprocess_launcher_new(GSubprocessFlags(rawValue: flags)) else { return }
+        guard let launcher = cadw_reading_launcher_new() else { return }
         defer { g_object_unref(UnsafeMutableRawPointer(launcher)) }
         let arguments: [String] = ["/proc/self/exe", IconDecoder.argument, file]
         var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }

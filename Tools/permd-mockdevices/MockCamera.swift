@@ -26,7 +26,8 @@ final class MockCamera {
         }
         // SAFETY: GObject calls the callback with the arguments of the signal's marshaller, which are these three.
         g_signal_connect_data(
-            handler, "handle-ioctl", unsafeBitCast(callback, to: GCallback.self), answer, nil, GConnectFlags(0))
+            handler, "handle-ioctl", unsafeBitCast(callback, to: GCallback.self), answer, nil,
+            GConnectFlags(rawValue: 0))
     }
 
     deinit {
