@@ -78,10 +78,10 @@ let pipeWireTargets: [Target] =
         .testTarget(
             name: "PipeWireTests",
             dependencies: [
-                "permd-pipewire", "CPipeWire", "DBus", "PermissionModel", "ProcessIdentity", "PermissionTestKit",
-                "TestSupport",
+                "permd-pipewire", "CPipeWire", "CaptureRules", "DBus", "PermissionModel", "ProcessIdentity",
+                "PermissionTestKit", "TestSupport",
             ],
-            exclude: ["destroy.py", "load_module.py"], swiftSettings: strict),
+            exclude: ["destroy.py", "load_module.py", "portal_client.py"], swiftSettings: strict),
     ]
 
 /// permd-guard needs libbpf. Without its headers, permd-guard and its tests are left out of the build.
@@ -284,7 +284,7 @@ let package = Package(
         .executableTarget(
             name: "permctl",
             dependencies: [
-                "DesktopServices", "PermissionClient", "PermissionTexts", "PolicyFiles", "System", "CLinux",
+                "DBus", "DesktopServices", "PermissionClient", "PermissionTexts", "PolicyFiles", "System", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

@@ -12,6 +12,10 @@ function rights.is_trusted (client)
   return access == "unrestricted" or access == "allowed"
 end
 
+local function is_of_portal (client)
+  return client.properties["pipewire.access"] == "portal"
+end
+
 -- The rights of a sandboxed client that manages what others play: all while it may record. Nil for other clients.
 local function of_manager (client)
   local is_manager = client.properties["pipewire.access"] == "flatpak" and
@@ -98,6 +102,13 @@ function rights.source_removed (id)
   sources[id] = nil
 end
 
+-- Versions of PipeWire after 1.6 keep a portal's client waiting until the session manager has set its rights.
+local function let_go (client)
+  if client.properties["pipewire.access.portal.gated"] == "true" then
+    client:update_permissions { [0] = "all" }
+  end
+end
+
 function rights.client_added (client)
   local none, given = on_hidden (), first (client)
   hide (none, client)
@@ -108,9 +119,31 @@ function rights.client_added (client)
   if given then
     client:update_permissions { any = given }
   end
+  if PermissionManager and is_of_portal (client) then
+    client:connect ("notify::properties", let_go)
+    let_go (client)
+  end
+end
+
+-- WirePlumber 0.5.15 and later have a manager of the rights of portals' clients. It gives them all rights, and cameras,
+-- again when objects come or go: also to one that may look at a screen only. They keep what their portals have left them.
+local function leave_portals ()
+  SimpleEventHook {
+    name = "permd/leave-portals",
+    after = { "client/find-portal-access", "client/find-default-access" }, before = "client/apply-access",
+    interests = { EventInterest { Constraint { "event.type", "=", "select-access" } } },
+    execute = function (event)
+      if is_of_portal (event:get_subject ()) then
+        event:set_data ("permission-manager", nil)
+      end
+    end,
+  }:register ()
 end
 
 function rights.start ()
+  if PermissionManager then
+    leave_portals ()
+  end
   metadata_om:connect ("object-added", function (_, metadata)
     hide_if_hidden (metadata, on_hidden ())
   end)

@@ -114,7 +114,10 @@ final class ClientOwners {
     func update(_ id: ObjectID, _ client: Client) {
         guard let entry = entries[id] else { return }
         let isNew = entry.client?.claim != client.claim
+        // The first word is the portal's; the app that gets the connection may change it later.
+        let portal = entry.client?.portal
         entry.client = client
+        if let portal { entry.client?.portal = portal }
         if isNew, entry.isRelayed { server(of: entry)?.isChanged = true }
     }
 

@@ -62,12 +62,19 @@ final class GraphMirror {
                 app: properties["pipewire.access.portal.app_id"].flatMap { AppID("flatpak:\($0)") },
                 isForClient: properties["pulse.server.type"] != nil),
             isTrusted: GraphMirror.trusted.contains(properties["pipewire.access"]),
-            portal: properties["pipewire.access.portal.app_id"].map {
-                let roles = properties["pipewire.access.portal.media_roles"] ?? ""
-                return Client.Portal(app: $0, isForCamera: roles.split(separator: ",").contains("Camera"))
-            })
+            portal: GraphMirror.portal(properties))
         graph.set(id, client)
         return client
+    }
+
+    /// What xdg-desktop-portal, or anybody, says of the app it connects for. Version 23 renames the properties.
+    private static func portal(_ properties: Properties) -> Client.Portal? {
+        for prefix in ["pipewire.access.portal", "xdg-desktop-portal"] {
+            guard let app = properties["\(prefix).app_id"] else { continue }
+            let roles = properties["\(prefix).media_roles"] ?? ""
+            return Client.Portal(app: app, isForCamera: roles.split(separator: ",").contains("Camera"))
+        }
+        return nil
     }
 
     /// The properties may be left out if only the state changed.

@@ -226,39 +226,6 @@ struct AttackTests {
         await place.end()
     }
 
-    /// A connection that the portal for cameras has passed on is asked about the microphone, as the app's.
-    @Test func aConnectionOfThePortal() async throws {
-        let server = try await SoundServer()
-        let agent = ScriptedAgent(try server.permd.bus.connect())
-        try await agent.register()
-        let project = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let portal = try await DesktopPortal(
-            on: server.permd, backends: project.appending(path: "portal").path,
-            environment: ["XDG_CURRENT_DESKTOP": "permd"])
-        let app = try await TestApp.flatpak("org.example.Recorder", on: server.permd)
-        let desk = try server.permd.bus.connect()
-        _ = try await desk.call(
-            .call(
-                destination: BusNames.portalStore, path: BusNames.portalStorePath, interface: BusNames.portalStore,
-                member: "SetPermission",
-                [.string("devices"), .bool(true), .string("camera"), .string(app.id.name), .strings(["yes"])]))
-        #expect(try await app.ask("open-camera").hasPrefix("ok"))
-        let file = server.folder.file("recorded")
-        let record = "gst-launch-1.0 -q pipewiresrc fd=3 ! audio/x-raw ! filesink location=\(file) buffer-mode=2"
-        #expect(try await app.ask("run \(record)") == "ok")
-        let prompt = try await agent.prompt(0)
-        #expect(prompt.app == AttackTests.app && prompt.questions == [.microphone])
-        let beside = try await Recorder(.native, "beside", on: server)
-        try await beside.hears(40)
-        agent.answer(prompt, with: .deny(.always))
-        try await beside.hears(40)
-        #expect(try await server.run("od -An -v -tx1 \(file) | tr -d ' 0\\n' | wc -c").hasPrefix("0"))
-        await app.end()
-        await portal.end()
-        await server.end()
-    }
-
     /// A program is no media service because of its name.
     @Test func theNameOfASessionPart() async throws {
         let server = try await SoundServer(settings: "[Enforcement]\nAsk=all\n")
