@@ -1,11 +1,11 @@
-// permctl: shows permissions, sets decisions, sends requests, monitors, diagnoses, and answers prompts in a terminal.
+// The command line of permctl.
 
 import ArgumentParser
+import DBus
 import Glibc
 import PermissionClient
 import System
 
-@main
 struct Permctl: AsyncParsableCommand {
     static let version = ProgramOptions.version
 
@@ -29,18 +29,26 @@ struct Permctl: AsyncParsableCommand {
             DoctorVerb.self, CheckVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
         ])
 
-    static func main() async {
-        do {
-            if let failure = UsageErrors.unknownVerb(Array(CommandLine.arguments.dropFirst())) { throw failure }
-            var command = try await asyncParseAsRoot()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
+    /// Runs the command that the arguments are, and exits with its status. Everything runs on the calling thread.
+    static func start() -> Never {
+        Loop.shared.adoptCurrentThread()
+        Task(executorPreference: Loop.shared) {
+            do {
+                if let failure = UsageErrors.unknownVerb(Array(CommandLine.arguments.dropFirst())) { throw failure }
+                var command = try await asyncParseAsRoot()
+                if var asynchronous = command as? any AsyncParsableCommand {
+                    try await asynchronous.run()
+                } else {
+                    try command.run()
+                }
+                Glibc.exit(0)
+            } catch {
+                leave(error)
             }
-        } catch {
-            leave(error)
         }
+        Loop.shared.run()
+        // The loop is never stopped.
+        Glibc.exit(EX_SOFTWARE)
     }
 
     /// Prints the error to stderr and exits with its status.

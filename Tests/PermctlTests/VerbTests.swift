@@ -296,6 +296,19 @@ struct VerbTests {
         await stage.end()
     }
 
+    /// A library that it used may not raise the priority of its threads, and says so in the journal.
+    @Test func nothingInTheJournal() async throws {
+        let asOrdinaryUser = geteuid() == 0 ? ["setpriv", "--bounding-set", "-sys_nice"] : []
+        let child = try ChildProcess(
+            "env", asOrdinaryUser + [BuiltProgram.path("permctl"), "status"],
+            environment: ["LIBDISPATCH_LOG": "stderr", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"],
+            standardError: .pipe)
+        var lines: [String] = []
+        for await line in child.errorLines { lines.append(line) }
+        #expect(await child.waitForExit() == .exited(69))
+        #expect(lines.count == 1 && lines.first?.contains("no session bus") == true, "\(lines)")
+    }
+
     @Test(arguments: ["bash", "zsh", "fish"])
     func completions(_ shell: String) async throws {
         let child = try ChildProcess(BuiltProgram.path("permctl"), ["--generate-completion-script", shell])
