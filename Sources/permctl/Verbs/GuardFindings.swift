@@ -7,10 +7,10 @@ import PermissionClient
 extension Finding {
     static func about(_ deviceGuard: DeviceGuard) -> [Finding] {
         switch deviceGuard {
-        case .absent(hasBus: true) where isInstalled:
+        case .absent(let hasBus) where isInstalled:
             return [
                 Finding(
-                    .bad, "guard-missing", "permd-guard is installed, but does not run",
+                    hasBus ? .bad : .information, "guard-missing", "permd-guard is installed, but does not run",
                     advice: "run systemctl start permd-guard; if that fails, see journalctl -u permd-guard")
             ]
         case .absent:
