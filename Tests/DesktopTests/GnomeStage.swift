@@ -9,8 +9,17 @@ import Testing
 
 @LoopActor
 final class GnomeStage: DesktopStage {
-    /// With Wayland there are two monitors.
-    enum Kind: CaseIterable { case wayland, x11 }
+    enum Kind {
+        /// With two monitors.
+        case wayland
+        case x11
+
+        /// The kinds that this shell has.
+        static func available() async throws -> [Kind] {
+            let help = try ChildProcess("gnome-shell", ["--help"], standardError: .null)
+            return await help.output().contains("--x11") ? [.wayland, .x11] : [.wayland]
+        }
+    }
 
     enum Key: Int {
         case menu = 0xFF67
@@ -97,6 +106,7 @@ final class GnomeStage: DesktopStage {
 
             [org/gnome/desktop/interface]
             enable-animations=false
+            enable-hot-corners=false
             toolkit-accessibility=true
 
             """

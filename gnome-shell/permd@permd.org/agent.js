@@ -4,6 +4,7 @@ import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 
 import {parseBehind, parseDetails} from './details.js';
+import {InputDelay} from './inputDelay.js';
 import {Pause} from './pause.js';
 import {PromptDialog} from './prompt.js';
 
@@ -34,6 +35,8 @@ export class Agent {
         this._daemon = daemon;
         /** The prompt that is shown or about to be: its path, its dialog, its call, and the pause that it waits for. */
         this._open = null;
+        /** Why this shell cannot ask, so that another agent does; null if it can. */
+        this._problem = InputDelay.problem;
         this._object = Gio.DBusExportedObject.wrapJSObject(INTERFACE, this);
         this._object.export(Gio.DBus.session, PATH);
         daemon.connectObject(
@@ -50,6 +53,10 @@ export class Agent {
     }
 
     async _register() {
+        if (this._problem) {
+            console.error(`permd: this shell cannot ask: ${this._problem}`);
+            return;
+        }
         try {
             await this._daemon.call(MANAGER, 'RegisterAgent', new GLib.Variant('(oa{sv})', [PATH, {
                 level: new GLib.Variant('s', 'system'),
@@ -77,6 +84,7 @@ export class Agent {
                 throw new Error('none of the questions is known');
             const dialog = new PromptDialog(prompt, this._daemon);
             dialog.connect('answered', () => this._answer(dialog));
+            dialog.connect('failed', (_, why) => this._fail(why));
             this._open = {path, dialog, invocation, pause: new Pause(() => this._show(dialog))};
         } catch (error) {
             console.warn(`permd: ${error.message}`);
@@ -96,6 +104,14 @@ export class Agent {
             console.warn(`permd: ${error.message}`);
             this._end(error.message);
         }
+    }
+
+    /** A shell whose presses may answer unmeant shows no prompt any more. */
+    _fail(why) {
+        this._problem = why;
+        this._daemon.post(MANAGER, 'UnregisterAgent', new GLib.Variant('(o)', [PATH]));
+        this._end(why);
+        console.error(`permd: this shell cannot ask: ${why}`);
     }
 
     UpdateAsync([path, details], invocation) {

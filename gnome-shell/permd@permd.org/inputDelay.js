@@ -17,6 +17,11 @@ const POINTING = [Clutter.EventType.BUTTON_PRESS, Clutter.EventType.TOUCH_BEGIN]
 export const InputDelay = GObject.registerClass({
     Signals: {'awake': {}, 'asleep': {}},
 }, class InputDelay extends GObject.Object {
+    /** Why this shell's presses cannot be told from others; null if they can. */
+    static get problem() {
+        return PRESSES.includes(undefined) ? 'its input events have other names' : null;
+    }
+
     _init() {
         super._init();
         this.isAwake = false;

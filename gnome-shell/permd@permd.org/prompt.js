@@ -23,9 +23,12 @@ const HOUR = 3600;
 const ICON_SIZE = 64;
 const LEAST_MIDDLE = 100;
 
-/** Emits `answered` once, when a person has answered; `outcome` and `decisions` are the answer then. */
+/**
+ * Emits `answered` once, when a person has answered; `outcome` and `decisions` are the answer then. Emits `failed` with the
+ * reason if it cannot keep presses from it that are meant for something else.
+ */
 export const PromptDialog = GObject.registerClass({
-    Signals: {'answered': {}},
+    Signals: {'answered': {}, 'failed': {param_types: [GObject.TYPE_STRING]}},
 }, class PromptDialog extends ModalDialog.ModalDialog {
     _init(prompt, daemon) {
         super._init({styleClass: 'permd-prompt', destroyOnClose: true});
@@ -84,20 +87,31 @@ export const PromptDialog = GObject.registerClass({
     }
 
     vfunc_captured_event(event) {
-        if (super.vfunc_captured_event(event) === Clutter.EVENT_STOP || this._inputDelay.stops(event))
+        try {
+            return this._takes(event) ? Clutter.EVENT_STOP : Clutter.EVENT_PROPAGATE;
+        } catch (error) {
+            this.emit('failed', error.message);
             return Clutter.EVENT_STOP;
+        }
+    }
+
+    /** Returns whether the event must go no further. */
+    _takes(event) {
+        // Until GNOME 50, a dialog passes on what is for the screen keyboard.
+        if (Main.keyboard.maybeHandleEvent?.(event) || this._inputDelay.stops(event))
+            return true;
         if (event.type() !== Clutter.EventType.KEY_PRESS)
-            return Clutter.EVENT_PROPAGATE;
+            return false;
         switch (event.get_key_symbol()) {
         case Clutter.KEY_Escape:
             this._give('dismissed', {});
-            return Clutter.EVENT_STOP;
+            return true;
         case Clutter.KEY_Page_Up:
         case Clutter.KEY_Page_Down:
             this._scroll(event.get_key_symbol() === Clutter.KEY_Page_Up ? -1 : 1);
-            return Clutter.EVENT_STOP;
+            return true;
         default:
-            return Clutter.EVENT_PROPAGATE;
+            return false;
         }
     }
 
