@@ -4,8 +4,16 @@
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT" || exit
 
+# The releases of Debian that permd is tested on, the oldest first.
+DEBIAN_SUITES="bookworm trixie forky sid"
+
 # Whether the system is Debian 13 or newer, which has gtk4-layer-shell and the desktops of Tests/DesktopTests.
 has_desktops() { (. /etc/os-release && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -ge 13 ]); }
+
+# suites_from_host: prints the release of Debian that this is, and those after it: packages can be installed on newer ones.
+suites_from_host() {
+    (. /etc/os-release && tr ' ' '\n' <<<"$DEBIAN_SUITES" | sed -n "/^$VERSION_CODENAME\$/,\$p")
+}
 
 # Whether the headers of gtk4-layer-shell are installed.
 has_layer_shell() { pkg-config --exists gtk4-layer-shell-0; }
@@ -104,6 +112,10 @@ need_swift() {
     version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -n 1)
     [ "$(printf '6.1\n%s\n' "$version" | sort -V | head -n 1)" = 6.1 ] ||
         fail "Swift $version is too old; 6.1 or newer is needed"
+    local missing
+    missing=$(ldd "$(dirname "$(readlink -f "$(command -v swift)")")/swift-package" 2>/dev/null |
+        sed -n 's/^\s*\(.*\) => not found$/\1/p' | sort -u | paste -sd' ')
+    [ -z "$missing" ] || fail "Swift cannot run without $missing: see docs/installing.md, \"Swift\""
     # SwiftPM caches the evaluated Package.swift until the environment changes: libadwaita, PipeWire, gtk4-layer-shell
     # or libbpf may have been installed since then.
     PERMD_ADWAITA=$(pkg-config --modversion libadwaita-1 2>/dev/null || echo none)
@@ -211,7 +223,9 @@ build_tests() {
 # skipped, and the last line is the runner's.
 run_desktop_tests() {
     say "Testing on desktops, one after the other, since they watch how fast a person types and clicks"
-    unskipped "$@" --no-parallel --filter DesktopTests
+    local more=()
+    [[ $(gnome-shell --help) == *--x11* ]] || more=(--skip GnomeX11Tests)
+    unskipped "$@" --no-parallel --filter DesktopTests "${more[@]}"
 }
 
 # run_other_tests COMMAND…: runs the tests that need no desktop, with the runner and its arguments.
