@@ -27,6 +27,9 @@ package struct BusNameOwner {
 
     /// How often an owner that is not trusted may be replaced by another before that is the answer.
     private static let maximumOwners = 8
+    /// How often, and after how many milliseconds, an owner that is not trusted is looked at again. A process that is killed
+    /// loses what identifies it before its connections end, of which only the bus tells.
+    private static let (maximumLooks, pause): (Int, Int64) = (10, 50)
 
     /// Passes the unique name of the owner. Only the bus and the kernel are asked, never the owner itself. Completions run
     /// in the order of the calls if the judge's do and it objects to none.
@@ -39,6 +42,8 @@ package struct BusNameOwner {
     private struct Search {
         let starts: Bool
         var owners = 0
+        /// At the present one.
+        var looks = 1
         let completion: @LoopActor (Result<String, Refusal>) -> Void
     }
 
@@ -63,12 +68,18 @@ package struct BusNameOwner {
         objection(owner) { reason in
             guard let reason else { return search.completion(.success(owner)) }
             confirm(owner, calls: 2) { isOwner in
-                if isOwner || search.owners == BusNameOwner.maximumOwners {
+                var next = search
+                let limit = isOwner ? BusNameOwner.maximumLooks : BusNameOwner.maximumOwners
+                guard (isOwner ? search.looks : search.owners) < limit else {
                     return search.completion(.failure(.untrusted(owner: owner, reason: reason)))
                 }
-                var next = search
-                next.owners += 1
-                find(next)
+                if isOwner {
+                    next.looks += 1
+                    Loop.shared.after(milliseconds: BusNameOwner.pause) { [next] in find(next) }
+                } else {
+                    (next.owners, next.looks) = (next.owners + 1, 1)
+                    find(next)
+                }
             }
         }
     }

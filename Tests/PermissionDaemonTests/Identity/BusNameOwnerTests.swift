@@ -61,6 +61,22 @@ struct BusNameOwnerTests {
         }
     }
 
+    /// Its process is gone, but its connection is not yet.
+    @Test func endingSlowly() async throws {
+        try await onBus { bus, client, first in
+            let second = try bus.connect()
+            var looks = 0
+            let found = await find(on: client, trusted: second.uniqueName) { owner in
+                looks += owner == first.uniqueName ? 1 : 0
+                guard looks == 3, owner == first.uniqueName else { return }
+                first.close()
+                while (try? second.requestName(BusNameOwnerTests.name)) == false {}
+            }
+            #expect(found == second.uniqueName && looks == 3)
+            second.close()
+        }
+    }
+
     @Test func notTrusted() async throws {
         try await onBus { _, client, owner in
             #expect(await find(on: client, trusted: nil) == "\(owner.uniqueName): it has ended")
