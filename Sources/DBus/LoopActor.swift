@@ -19,3 +19,10 @@ public actor LoopActor {
         }
     }
 }
+
+/// Runs asynchronous work on the loop's thread alone: without the preference, calls of nonisolated functions would start
+/// a pool of threads.
+@LoopActor
+package func onLoop(_ body: @escaping @LoopActor @Sendable () async -> Void) {
+    Task(executorPreference: Loop.shared) { await body() }
+}

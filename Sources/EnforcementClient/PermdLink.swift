@@ -59,7 +59,7 @@ final class PermdLink {
     private func join() {
         joins += 1
         let number = joins
-        Task {
+        onLoop { [self] in
             let ask = try? await subscribe()
             guard number == joins else { return }
             guard let ask, let owner = link.believed else {

@@ -198,10 +198,3 @@ enum Command: Sendable, Hashable {
     case openPermissions
     case undo(NewGrant)
 }
-
-/// Runs asynchronous work on the loop's thread alone: without the preference, calls of nonisolated functions would start
-/// a pool of threads.
-@LoopActor
-func onLoop(_ body: @escaping @LoopActor @Sendable () async -> Void) {
-    Task(executorPreference: Loop.shared) { await body() }
-}

@@ -45,7 +45,7 @@ enum PipeWireProgram {
             log.notice("ready: the clients of PipeWire are dealt with")
         }
         var status: Int32 = 0
-        Task {
+        onLoop {
             do { try await enforcer.start() } catch {
                 log.error("\(error)")
                 status = ExitStatus.unavailable
