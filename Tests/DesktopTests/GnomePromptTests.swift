@@ -220,7 +220,8 @@ struct GnomePromptTests {
         try await other.register()
         let app = try await TestApp("app", on: stage.permd)
         try await ask(app, on: stage)
-        try await stage.eval("(Main.keyboard.maybeHandleEvent = () => { throw new Error('it is gone'); }, true)")
+        try await stage.eval(
+            "(permdTest.prompt()._inputDelay.stops = () => { throw new Error('it is gone'); }, true)")
         try await stage.press(.space)
         let prompt = try await other.prompts.wait(for: 1)[0]
         #expect(try await !stage.hasPrompt())

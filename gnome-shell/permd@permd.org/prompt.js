@@ -49,7 +49,12 @@ export const PromptDialog = GObject.registerClass({
         this.setInitialKeyFocus(this._question);
         this.showBehind(prompt.behind);
         this.connect('opened', () => this._inputDelay.arm());
-        this.connect('destroy', () => this._inputDelay.disarm());
+        this._failing = null;
+        this.connect('destroy', () => {
+            this._inputDelay.disarm();
+            if (this._failing)
+                GLib.source_remove(this._failing);
+        });
         this._sync();
     }
 
@@ -90,7 +95,12 @@ export const PromptDialog = GObject.registerClass({
         try {
             return this._takes(event) ? Clutter.EVENT_STOP : Clutter.EVENT_PROPAGATE;
         } catch (error) {
-            this.emit('failed', error.message);
+            // Later, since the event is on its way through the dialog, which this ends.
+            this._failing ??= GLib.idle_add(GLib.PRIORITY_HIGH, () => {
+                this._failing = null;
+                this.emit('failed', error.message);
+                return GLib.SOURCE_REMOVE;
+            });
             return Clutter.EVENT_STOP;
         }
     }
