@@ -17,8 +17,8 @@ struct GnomeAgentTests {
                 dialogs.push(this);
             }
 
-            connect(_signal, body) {
-                this.answer = body;
+            connect(signal, body) {
+                this[signal] = body;
             }
 
             end() {}
@@ -34,6 +34,7 @@ struct GnomeAgentTests {
         #expect(await copy.waitForExit() == .exited(0))
         try folder.write(GnomeAgentTests.dialog, to: "prompt.js")
         try folder.write("export class Pause {\n    cancel() {}\n}\n", to: "pause.js")
+        try folder.write("export class InputDelay {}\n", to: "inputDelay.js")
         let bus = try await PrivateBus()
         let agent = try ChildProcess(
             "gjs", ["-m", "\(Installer.project)/Tests/SystemTests/gnome-agent.js", folder.path],

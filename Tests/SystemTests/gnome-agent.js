@@ -1,7 +1,7 @@
 // Runs the agent of the extension for GNOME Shell with stubs in place of the shell, and prints what permd is answered.
 //
 // usage: gjs -m gnome-agent.js FOLDER
-//   FOLDER: has agent.js and details.js of the extension, and the stubs prompt.js and pause.js.
+//   FOLDER: has agent.js and details.js of the extension, and stubs of the modules that need the shell.
 
 import GLib from 'gi://GLib';
 import System from 'system';
@@ -26,9 +26,9 @@ const details = {items: new GLib.Variant('aa{sv}', [item])};
 // The prompt is withdrawn in the turn in which a person answers it.
 agent.PromptAsync(['/1', details], call('first'));
 agent.WithdrawAsync(['/1', 'the app has left'], call('withdrawal'));
-dialogs[0].answer();
+dialogs[0].answered();
 
 // Another one has its place by then.
 agent.PromptAsync(['/2', details], call('second'));
-dialogs[0].answer();
-dialogs[1].answer();
+dialogs[0].answered();
+dialogs[1].answered();
