@@ -3,13 +3,22 @@ import os
 import sys
 
 import dbus
+import dbus.mainloop.glib
+from gi.repository import GLib
 
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 bus = dbus.SessionBus()
 bus.request_name("org.freedesktop.portal.Desktop")
-# Its connection outlives this program.
-for descriptor in os.listdir("/proc/self/fd"):
-    if os.path.exists(f"/proc/self/fd/{descriptor}"):
-        os.set_inheritable(int(descriptor), True)
+end, ours = os.pipe()
+if os.fork() == 0:
+    # The bus goes on taking the connection for the parent's. Other programs ask portals for real-time priority, and
+    # wait for an answer, an error here.
+    os.close(ours)
+    loop = GLib.MainLoop()
+    GLib.io_add_watch(end, GLib.IOCondition.HUP, lambda *_: loop.quit())
+    loop.run()
+    sys.exit()
+os.set_inheritable(ours, True)
 print("owner", flush=True)
 sys.stdin.readline()
 os.execvp(sys.argv[1], sys.argv[1:])
