@@ -218,6 +218,20 @@ local function cut (_, link)
   end
 end
 
+-- With WirePlumber 0.5. A client of PulseAudio that names no source means the microphone. PipeWire from 1.6.7 to 1.7 gives it
+-- what the default sink plays as long as it sees no source.
+local function find_source (event)
+  local node = node_of (event:get_subject ())
+  local properties = node and node.properties or {}
+  if not event:get_data ("target") and properties["client.api"] == "pipewire-pulse" and
+      properties["stream.capture.sink"] == "true" and not properties["target.object"] then
+    local source = item_of (Plugin.find ("default-nodes-api"):call ("get-default-node", "Audio/Source"))
+    if source and marks.kind_of (node_of (source), "sources") then
+      event:set_data ("target", source)
+    end
+  end
+end
+
 -- With WirePlumber 0.5: after the target was chosen and before it is linked.
 local function check_target (event)
   local item = event:get_subject ()
@@ -270,6 +284,12 @@ end
 local function start ()
   if has_hooks then
     lutils = require ("linking-utils")
+    SimpleEventHook {
+      name = "permd/find-source", after = "linking/find-defined-target",
+      before = { "linking/find-filter-target", "linking/find-default-target" },
+      interests = { EventInterest { Constraint { "event.type", "=", "select-target" } } },
+      execute = find_source,
+    }:register ()
     SimpleEventHook {
       name = "permd/check-link", after = "linking/prepare-link", before = "linking/link-target",
       interests = { EventInterest { Constraint { "event.type", "=", "select-target" } } },

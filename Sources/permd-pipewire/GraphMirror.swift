@@ -93,8 +93,15 @@ final class GraphMirror {
             outlivesMaker: ["true", "1"].contains(properties["object.linger"]),
             mediaClass: properties["media.class"] ?? "", name: name,
             label: properties["node.description"] ?? name, group: properties["node.link-group"],
-            recordsSink: properties["stream.capture.sink"] == "true", isRunning: isRunning, isComplete: isComplete)
+            recordsSink: GraphMirror.recordsSink(properties), isRunning: isRunning, isComplete: isComplete)
         graph.set(id, node)
+    }
+
+    /// Whether a stream records what a sink plays. The PulseAudio server of PipeWire from 1.6.7 to 1.7 says so, too, of one that
+    /// names no source and sees none, for which permd's script of the session manager finds the microphone.
+    private static func recordsSink(_ properties: Properties) -> Bool {
+        let isDefault = properties["client.api"] == "pipewire-pulse" && properties["target.object"] == nil
+        return properties["stream.capture.sink"] == "true" && !isDefault
     }
 
     func addMetadata(_ id: UInt32, named name: String) { metadata[id] = name }
