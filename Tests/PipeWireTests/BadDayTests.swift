@@ -119,12 +119,12 @@ struct BadDayTests {
         Task { [lines = monitor.lines] in for await line in lines { calls.add(line) } }
         // It is told its name when it monitors.
         try await calls.wait(for: 1)
+        let links = try await LinkMonitor(server)
         server.send(SIGSTOP, to: .wireplumber)
         let recorder = try await Recorder(.native, "recorder", on: server, through: sandbox)
         try await calls.first("a question to permd") { $0.contains("GetAccessFor") }
         // permd has answered this later, so permd-pipewire has its answer.
         try await server.permctl("status")
-        let links = try await LinkMonitor(server)
         server.send(SIGCONT, to: .wireplumber)
         try await recorder.hears()
         // Longer than the script tries again for.

@@ -1,6 +1,7 @@
 // Watches which links from the test microphone are made.
 
 import DBus
+import Foundation
 import Glibc
 import PermissionTestKit
 import TestSupport
@@ -13,17 +14,16 @@ final class LinkMonitor {
 
     /// Returns when changes are seen.
     init(_ server: SoundServer) async throws {
-        process = try ChildProcess(
-            "stdbuf", ["-oL", "pw-link", "--monitor", "--links"], environment: server.environment)
-        let present = EventLog<String>()
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "links.lua").path
+        process = try ChildProcess("wpexec", [script], environment: server.environment)
+        let ready = EventLog<String>()
         Task { [made, lines = process.lines] in
-            for await line in lines where line.contains("test_microphone") {
-                if line.hasPrefix("=") { present.add(line) }
-                if line.hasPrefix("+"), line.contains(" -> ") { made.add(line) }
+            for await line in lines {
+                if line == "ready" { ready.add(line) }
+                if line.hasPrefix("test_microphone -> ") { made.add(line) }
             }
         }
-        // The server's own, which keeps the microphone running.
-        try await present.wait(for: 1)
+        try await ready.wait(for: 1)
     }
 
     /// A script that makes a node which outlives its maker and records. Its arguments: the node's name, further properties of
