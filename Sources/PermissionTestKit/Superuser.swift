@@ -15,6 +15,11 @@ package enum Superuser {
         return ["setpriv", "--reuid=\(geteuid())", "--regid=\(getegid())", "--groups=\(names)"]
     }()
 
+    /// Returns the prefix of a program that runs without these capabilities of root (`sys_nice`). Other users have none.
+    package static func without(_ capabilities: String...) -> [String] {
+        geteuid() == 0 ? ["setpriv", "--bounding-set", capabilities.map { "-\($0)" }.joined(separator: ",")] : []
+    }
+
     /// Returns the prefix of a program that runs in its own mount namespace, which root has set up with a shell script.
     ///
     /// - Parameter words: The arguments of the script, from `$1`.

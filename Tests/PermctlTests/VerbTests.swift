@@ -298,9 +298,8 @@ struct VerbTests {
 
     /// A library that it used may not raise the priority of its threads, and says so in the journal.
     @Test func nothingInTheJournal() async throws {
-        let asOrdinaryUser = geteuid() == 0 ? ["setpriv", "--bounding-set", "-sys_nice"] : []
         let child = try ChildProcess(
-            "env", asOrdinaryUser + [BuiltProgram.path("permctl"), "status"],
+            "env", Superuser.without("sys_nice") + [BuiltProgram.path("permctl"), "status"],
             environment: ["LIBDISPATCH_LOG": "stderr", "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"],
             standardError: .pipe)
         var lines: [String] = []

@@ -1,16 +1,14 @@
 // The program permd-pipewire: its arguments, and what it says without a bus.
 
 import DBus
-import Glibc
 import PermissionTestKit
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ProgramTests {
     private func run(_ arguments: [String]) async throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
-        let asOrdinaryUser = geteuid() == 0 ? ["setpriv", "--bounding-set", "-sys_nice"] : []
         let child = try ChildProcess(
-            "env", asOrdinaryUser + [BuiltProgram.path("permd-pipewire")] + arguments,
+            "env", Superuser.without("sys_nice") + [BuiltProgram.path("permd-pipewire")] + arguments,
             environment: [
                 "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent", "XDG_RUNTIME_DIR": "/nonexistent",
                 "LIBDISPATCH_LOG": "stderr",

@@ -204,7 +204,7 @@ struct TransportTests {
         /// The kernel passes no descriptor on while more of the user than permd may have open are on their way: the caller gets
         /// an error, and the descriptor as soon as that is over.
         @Test func descriptorsOnTheirWay() async throws {
-            let ordinary = geteuid() == 0 ? ["setpriv", "--bounding-set=-sys_resource,-sys_admin"] : []
+            let ordinary = Superuser.without("sys_resource", "sys_admin")
             let stage = try await Stage(through: ["prlimit", "--nofile=128:128"] + ordinary)
             let app = try await stage.app()
             try await stage.set("grant", app.id, .camera)
