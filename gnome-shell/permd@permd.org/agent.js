@@ -45,9 +45,7 @@ export class Agent {
     }
 
     destroy() {
-        // Whoever unregisters gets its prompt withdrawn, which is no failure; the prompt goes to the next agent.
-        this._daemon.post(MANAGER, 'UnregisterAgent', new GLib.Variant('(o)', [PATH]));
-        this._end('the extension is disabled');
+        this._leave('the extension is disabled');
         this._daemon.disconnectObject(this);
         this._object.unexport();
     }
@@ -109,9 +107,14 @@ export class Agent {
     /** A shell whose presses may answer unmeant shows no prompt any more. */
     _fail(why) {
         this._problem = why;
+        this._leave(why);
+        console.error(`permd: this shell cannot ask: ${why}`);
+    }
+
+    /** Whoever unregisters gets its prompt withdrawn, which is no failure; the prompt goes to the next agent. */
+    _leave(why) {
         this._daemon.post(MANAGER, 'UnregisterAgent', new GLib.Variant('(o)', [PATH]));
         this._end(why);
-        console.error(`permd: this shell cannot ask: ${why}`);
     }
 
     UpdateAsync([path, details], invocation) {
