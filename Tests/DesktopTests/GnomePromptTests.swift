@@ -79,9 +79,9 @@ struct GnomePromptTests {
     @Test func touch() async throws {
         let stage = try await GnomeStage()
         let app = try await TestApp("app", on: stage.permd)
+        try await stage.tapAtPrompt(640, 400)
         try await ask(app, on: stage)
-        try await stage.eval("permdTest.tap(640, 400)")
-        #expect(try await !stage.isTrue("permdTest.isAwake()"))
+        #expect(try await stage.seenAtPrompt().first == "asleep")
         try await stage.awake()
         let button: [Double] = try await stage.read("permdTest.find('Allow this time')")
         try await stage.eval("permdTest.tap(\(button[0] + 9), \(button[1] + 9))")

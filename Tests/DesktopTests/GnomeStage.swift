@@ -236,13 +236,18 @@ final class GnomeStage: DesktopStage {
 
     /// Presses keys as soon as the prompt comes.
     func pressAtPrompt(_ keys: Key...) async throws {
-        try await eval("permdTest.typeAtPrompt(\(keys.map(\.rawValue)))")
+        try await eval("permdTest.atPrompt(() => permdTest.type(\(keys.map(\.rawValue))))")
     }
 
-    /// What the prompt showed when those had been pressed, after "awake" or "asleep".
+    /// Taps there as soon as the prompt comes.
+    func tapAtPrompt(_ x: Int, _ y: Int) async throws {
+        try await eval("permdTest.atPrompt(() => permdTest.tap(\(x), \(y)))")
+    }
+
+    /// What the prompt showed after that, after "awake" or "asleep".
     func seenAtPrompt() async throws -> [String] {
         var seen: [String] = []
-        try await until("the keys") {
+        try await until("the press") {
             seen = try await read("permdTest.seen")
             return !seen.isEmpty
         }

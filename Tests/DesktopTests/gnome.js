@@ -85,17 +85,19 @@
             });
         },
 
-        /** Types when the prompt comes, and notes what it then shows. */
-        typeAtPrompt: keys => {
+        /** Presses something when the prompt comes, and notes what it then shows. */
+        atPrompt: press => {
             permdTest.seen = [];
+            let isPressed = false;
             GLib.timeout_add(GLib.PRIORITY_DEFAULT, 10, () => {
                 if (!permdTest.prompt())
                     return GLib.SOURCE_CONTINUE;
-                if (keys.length === 0) {
+                if (isPressed) {
                     permdTest.seen = [permdTest.isAwake() ? 'awake' : 'asleep', ...permdTest.texts()];
                     return GLib.SOURCE_REMOVE;
                 }
-                permdTest.type(keys.splice(0));
+                press();
+                isPressed = true;
                 return GLib.SOURCE_CONTINUE;
             });
         },
