@@ -33,6 +33,10 @@ package enum VideoNode {
         return flags & capture != 0 && flags & other == 0
     }
 
+    /// Whether a camera gives images by itself. Those of IPU6 and the like are many nodes of raw data, which a library puts
+    /// together (V4L2_CAP_IO_MC).
+    package static func isWhole(_ flags: UInt32) -> Bool { flags & UInt32(V4L2_CAP_IO_MC) == 0 }
+
     /// Whether images can be had with read(2), too.
     package static func isReadable(_ flags: UInt32) -> Bool { flags & UInt32(V4L2_CAP_READWRITE) != 0 }
 }

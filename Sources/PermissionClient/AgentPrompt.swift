@@ -55,6 +55,9 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let appIcon: String
     /// Whether the app is sandboxed, or a bus proxy forwards its calls.
     public let isSandboxed: Bool
+    /// The name of what the desktop had started that started the app, such as a terminal; empty if that is the app itself, or
+    /// not known.
+    public let startedFrom: String
     /// To be shown before the first question, with Continue and Not now, as the app's words.
     public let explanation: Explanation?
     /// The questions, each at most once. Empty if this version knows none of them: answer ``AgentAnswer/failed(_:)``
@@ -97,13 +100,14 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// Creates a prompt, for tests and previews of an agent.
     public init(
         app: String, appName: String, appIcon: String = "", isSandboxed: Bool = false,
-        explanation: Explanation? = nil, items: [Item], durations: [Duration.Kind] = Duration.Kind.allCases,
+        startedFrom: String = "", explanation: Explanation? = nil, items: [Item], durations: [Duration.Kind] = Duration.Kind.allCases,
         parentWindow: String = "", since: EpochSeconds? = nil, pause: UInt32? = nil,
         behind: Behind = Behind(count: 0, apps: [])
     ) {
         id = ""
         link = PromptLink()
         (self.app, self.appName, self.appIcon, self.isSandboxed) = (app, appName, appIcon, isSandboxed)
+        self.startedFrom = startedFrom
         (self.explanation, self.items, self.durations) = (explanation, items, durations)
         (self.parentWindow, self.since, self.pause, self.behind) = (parentWindow, since, pause, behind)
     }
@@ -116,6 +120,7 @@ public struct AgentPrompt: Sendable, Identifiable {
         let icon = details.text("app_icon")
         appIcon = icon.utf8.count > AgentPrompt.iconBytes ? "" : icon
         isSandboxed = details["sandboxed"]?.boolValue ?? false
+        startedFrom = SafeText.name(details.text("started_from"))
         let pair = details["explanation"]?.elements?.compactMap(\.stringValue) ?? []
         explanation =
             pair.count == 2 ? Explanation(title: SafeText.title(pair[0]), body: SafeText.body(pair[1])) : nil

@@ -16,18 +16,32 @@ package struct DecisionScopes: Sendable, Hashable {
 }
 
 extension Decision {
+    /// Seconds by which a clock is corrected without anybody setting it.
+    private static let correction: EpochSeconds = 60
+
+    /// The decision with its ``deadline``, as it becomes known to this program. If the clock was set back since it was made,
+    /// it is unknown how long it has held, and it is over.
+    package func limited(at now: Instant) -> Decision {
+        guard let end = duration.end else { return self }
+        let rest = now.epoch < decided - Decision.correction ? 0 : min(end - now.epoch, end - decided)
+        var limited = self
+        limited.deadline = now.uptime + max(0, rest) * 1000
+        return limited
+    }
+
     /// Whether the decision is in force. A decision ends without a write or a removal.
     ///
     /// - Parameters:
     ///   - now: the wall clock.
+    ///   - uptime: milliseconds since boot.
     ///   - isAlive: whether exactly this process is running, not a later one with the same process ID.
     package func isInForce(
-        at now: @autoclosure () -> EpochSeconds, in scopes: @autoclosure () -> DecisionScopes,
+        at now: @autoclosure () -> EpochSeconds, uptime: @autoclosure () -> Int64, in scopes: @autoclosure () -> DecisionScopes,
         isAlive: (ProcessKey) -> Bool
     ) -> Bool {
         switch duration {
         case .always: true
-        case .until(let end): now() < end
+        case .until(let end): now() < end && deadline.map { uptime() < $0 } ?? true
         case .session: scope == scopes().session
         case .once: scope == scopes().boot && process.map(isAlive) ?? false
         }

@@ -12,6 +12,8 @@ package struct DismissalRecord: Sendable, Hashable {
     package var pausedUntil: EpochSeconds?
     /// The time of the last change.
     package var since: EpochSeconds
+    /// When the pause ends at the latest, in milliseconds since boot: the wall clock may be set back.
+    var deadline: Int64?
 
     package init(app: AppID, item: PromptItem, count: Int, pausedUntil: EpochSeconds?, since: EpochSeconds) {
         self.app = app
@@ -22,6 +24,18 @@ package struct DismissalRecord: Sendable, Hashable {
     }
 
     package var isEmpty: Bool { count == 0 && pausedUntil == nil }
+
+    /// The end of the pause; nil if there is none, or it is over.
+    func pauseEnd(at now: Instant) -> EpochSeconds? {
+        guard let end = pausedUntil, end > now.epoch, deadline.map({ $0 > now.uptime }) ?? true else { return nil }
+        return end
+    }
+
+    /// Begins a pause, or takes over one that began at `since`.
+    fileprivate mutating func pause(until end: EpochSeconds, at now: Instant) {
+        pausedUntil = end
+        deadline = now.uptime + max(0, min(end - now.epoch, end - since)) * 1000
+    }
 }
 
 struct DismissalThrottle {
@@ -34,44 +48,46 @@ struct DismissalThrottle {
     /// Milliseconds for which an app's prompts were on screen since a person answered one.
     private var unanswered: [AppID: Int64] = [:]
 
-    mutating func restore(_ restored: [DismissalRecord]) {
-        for record in restored { records[Key(app: record.app, item: record.item)] = record }
+    mutating func restore(_ restored: [DismissalRecord], at now: Instant) {
+        for var record in restored {
+            if let end = record.pausedUntil { record.pause(until: end, at: now) }
+            records[Key(app: record.app, item: record.item)] = record
+        }
     }
 
     /// The end of the current pause, in which the throttle dismisses this question, if there is one.
-    func pauseEnd(_ app: AppID, _ item: PromptItem, at now: EpochSeconds) -> EpochSeconds? {
-        guard let end = records[Key(app: app, item: item)]?.pausedUntil, end > now else { return nil }
-        return end
+    func pauseEnd(_ app: AppID, _ item: PromptItem, at now: Instant) -> EpochSeconds? {
+        records[Key(app: app, item: item)]?.pauseEnd(at: now)
     }
 
-    func pauses(at now: EpochSeconds) -> [Pause] {
+    func pauses(at now: Instant) -> [Pause] {
         records.values.compactMap { record in
-            guard let end = record.pausedUntil, end > now else { return nil }
+            guard let end = record.pauseEnd(at: now) else { return nil }
             return Pause(app: record.app, item: record.item, until: end, since: record.since)
         }
     }
 
     /// Whether one more dismissal pauses the question.
-    func isLast(_ app: AppID, _ item: PromptItem, at now: EpochSeconds, configuration: Configuration) -> Bool {
+    func isLast(_ app: AppID, _ item: PromptItem, at now: Instant, configuration: Configuration) -> Bool {
         let record = records[Key(app: app, item: item)]
-        let isOver = record?.pausedUntil.map { $0 <= now } ?? false
+        let isOver = record?.pausedUntil != nil && record?.pauseEnd(at: now) == nil
         return (isOver ? 0 : record?.count ?? 0) + 1 >= configuration.nagLimit
     }
 
     /// Counts a dismissal by the person. Returns the record to store.
     mutating func dismissed(
-        _ app: AppID, _ item: PromptItem, at now: EpochSeconds, configuration: Configuration
+        _ app: AppID, _ item: PromptItem, at now: Instant, configuration: Configuration
     ) -> DismissalRecord {
         let key = Key(app: app, item: item)
         var record =
-            records[key] ?? DismissalRecord(app: app, item: item, count: 0, pausedUntil: nil, since: now)
-        if let end = record.pausedUntil, end <= now {
+            records[key] ?? DismissalRecord(app: app, item: item, count: 0, pausedUntil: nil, since: now.epoch)
+        if record.pausedUntil != nil, record.pauseEnd(at: now) == nil {
             record.count = 0
             record.pausedUntil = nil
         }
         record.count += 1
-        record.since = now
-        if record.count >= configuration.nagLimit { record.pausedUntil = now + configuration.nagPause }
+        record.since = now.epoch
+        if record.count >= configuration.nagLimit { record.pause(until: now.epoch + configuration.nagPause, at: now) }
         records[key] = record
         return record
     }
@@ -80,7 +96,7 @@ struct DismissalThrottle {
     /// Once that is the time of ``Limits/unansweredPrompts`` prompts, everything the app can ask is paused. Returns the
     /// records to store.
     mutating func leftUnanswered(
-        _ app: AppID, for milliseconds: Int64, at now: EpochSeconds, configuration: Configuration
+        _ app: AppID, for milliseconds: Int64, at now: Instant, configuration: Configuration
     ) -> [DismissalRecord] {
         let longest = configuration.promptTimeout * 1000
         let time = (unanswered.removeValue(forKey: app) ?? 0) + min(milliseconds, longest)
@@ -93,9 +109,9 @@ struct DismissalThrottle {
         }
         return PromptItem.all.map { item in
             let key = Key(app: app, item: item)
-            let record = DismissalRecord(
-                app: app, item: item, count: records[key]?.count ?? 0, pausedUntil: now + configuration.nagPause,
-                since: now)
+            var record = DismissalRecord(
+                app: app, item: item, count: records[key]?.count ?? 0, pausedUntil: nil, since: now.epoch)
+            record.pause(until: now.epoch + configuration.nagPause, at: now)
             records[key] = record
             return record
         }

@@ -62,7 +62,7 @@ package struct Queue {
 
     package var agentTrouble: AgentTrouble? { roster.trouble }
 
-    package func pauses(at now: Instant) -> [Pause] { dismissals.pauses(at: now.epoch) }
+    package func pauses(at now: Instant) -> [Pause] { dismissals.pauses(at: now) }
 
     // MARK: Events
 
@@ -83,7 +83,7 @@ package struct Queue {
         case .committed(let id): committed(id, now, facts)
         case .timerFired(let timer): fired(timer, now, facts)
         case .configurationChanged(let configuration): self.configuration = configuration
-        case .dismissalsRestored(let records): dismissals.restore(records)
+        case .dismissalsRestored(let records): dismissals.restore(records, at: now)
         case .throttleLifted(let app, let item):
             dismissals.lift(app: app, item: item)
             withdrawals.lift(app)

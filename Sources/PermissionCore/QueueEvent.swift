@@ -22,9 +22,9 @@ package protocol Facts {
 }
 
 extension Facts {
-    /// The status for a request. An enforcement point has the device at hand, so none is looked for.
+    /// The status for a request. An enforcement point and a portal have a device at hand, so none is looked for.
     func status(of permission: Permission, in request: Request) -> Status {
-        status(of: permission, for: request.caller, assumesDevice: request.device != nil)
+        status(of: permission, for: request.caller, assumesDevice: request.device != nil || request.dialog != nil)
     }
 }
 

@@ -36,7 +36,7 @@ extension Queue {
         guard let request = slots[0].request else { return }
         let behind = behind()
         reportedBehind = behind
-        let pauses = items.contains { dismissals.isLast(request.app, $0, at: now.epoch, configuration: configuration) }
+        let pauses = items.contains { dismissals.isLast(request.app, $0, at: now, configuration: configuration) }
         effects.append(
             .showPrompt(
                 agent,
@@ -124,16 +124,15 @@ extension Queue {
         }
     }
 
-    /// Handles "Not now": removes these questions from all waiting requests of the app, and of programs in the same
-    /// folder of a user, so that the person answers many names of one program once.
+    /// Handles "Not now": removes these questions from all waiting requests of the app. What another app asks was not shown.
     private mutating func dismissed(
         _ items: [PromptItem], _ request: Request, _ now: Instant, _ facts: some Facts
     ) {
         for item in items {
             effects.append(
-                .saveDismissals(dismissals.dismissed(request.app, item, at: now.epoch, configuration: configuration)))
+                .saveDismissals(dismissals.dismissed(request.app, item, at: now, configuration: configuration)))
         }
-        exclude(items, where: request.isRelated, by: .person, now, facts)
+        exclude(items, where: { $0.app == request.app }, by: .person, now, facts)
         settleAll(now, facts)
     }
 
@@ -199,7 +198,7 @@ extension Queue {
     /// Counts the time for which a prompt of the app was on screen without an answer. If that pauses the app, all its
     /// other requests are dismissed, too.
     mutating func leftUnanswered(_ app: AppID, for milliseconds: Int64, _ now: Instant, _ facts: some Facts) {
-        let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now.epoch, configuration: configuration)
+        let paused = dismissals.leftUnanswered(app, for: milliseconds, at: now, configuration: configuration)
         effects += paused.map { .saveDismissals($0) }
         exclude(paused.map(\.item), where: { $0.app == app }, by: .throttle, now, facts)
         settleAll(now, facts)

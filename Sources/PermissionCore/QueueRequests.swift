@@ -71,7 +71,7 @@ extension Queue {
     private mutating func excludePaused(_ request: inout Request, _ now: Instant, _ facts: some Facts) {
         var rows: [HistoryRow] = []
         for item in request.open(in: facts)
-        where dismissals.pauseEnd(request.app, item, at: now.epoch) != nil {
+        where dismissals.pauseEnd(request.app, item, at: now) != nil {
             request.excluded.insert(item)
             request.recorded.insert(item)
             rows.append(request.row(item, .dismissed, .throttle, now))
@@ -243,7 +243,7 @@ extension Queue {
         let open = request.items.filter { item in
             item.permission.map { reply.statuses[$0] == .undetermined } ?? true
         }
-        reply.retryAfter = open.compactMap { dismissals.pauseEnd(request.app, $0, at: now.epoch) }.max()
+        reply.retryAfter = open.compactMap { dismissals.pauseEnd(request.app, $0, at: now) }.max()
             .map { $0 - now.epoch }
         let isDecided =
             request.answers.keys.contains { $0.permission == nil }

@@ -62,8 +62,8 @@ package struct Request {
     package let arrived: EpochSeconds
     /// The portal's dialog that the request represents; nil for a request of an app.
     package var dialog: PortalDialog?
-    /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps
-    /// and portals, for which permd looks for a device.
+    /// The name of the device that an enforcement point has at hand, safe to show, or empty; nil for requests of apps, for
+    /// which permd looks for a device, and of portals, which do not name theirs.
     package var device: String?
     package let requester: any Requester
     let userFolder: String?

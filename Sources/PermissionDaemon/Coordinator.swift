@@ -75,8 +75,7 @@ final class Coordinator {
         identifier = CallerIdentifier(
             connection: connection, processes: processes, log: log, continuing: old?.identifier)
         portalSync = PortalStoreSync(
-            connection: connection, identifier: identifier, store: store, facts: facts, worker: processes.worker,
-            log: log)
+            connection: connection, identifier: identifier, store: store, facts: facts, log: log)
         usage =
             old?.usage
             ?? DeviceUsage(

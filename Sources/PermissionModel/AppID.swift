@@ -6,16 +6,15 @@
 ///
 /// - `flatpak:ID`: the application ID in the sandbox's `/.flatpak-info`
 /// - `snap:NAME`: the name of the snap
-/// - `desktop:ID`: the ID of the desktop entry from which the desktop started the program
 /// - `exe:PATH`: the path of the executable
-/// - `exe:PATH:SCRIPT`: the path of an interpreter and of the script that it runs
+/// - `exe:PATH:FILE`: the path of a program that runs others, such as an interpreter, and of the file that it runs
 ///
 /// In paths, `%XX` stands for `:`, `%`, control characters, and bytes that are not UTF-8. The prefix is part of the
 /// identity: apps of different kinds never share a decision.
 public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The kind of an identity. The raw value is the prefix of its text.
     public enum Kind: String, Sendable, CaseIterable {
-        case flatpak, snap, desktop, exe
+        case flatpak, snap, exe
     }
 
     /// The prefix.
@@ -72,11 +71,11 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         isASCII = name.withUTF8 { $0.allSatisfy { $0 < 0x80 } }
     }
 
-    /// Returns the identity of a program outside sandboxes, and of the script that it runs if it is an interpreter.
+    /// Returns the identity of a program outside sandboxes, and of the file that it runs if it runs others.
     ///
     /// - Parameters:
     ///   - path: The absolute path of the executable, in bytes.
-    ///   - script: The absolute path of the script, in bytes; nil if there is none.
+    ///   - script: The absolute path of the file that it runs, in bytes; nil if there is none.
     public static func executable(_ path: some Sequence<UInt8>, script: (some Sequence<UInt8>)? = [UInt8]?.none)
         -> AppID
     {
@@ -85,7 +84,7 @@ public struct AppID: Sendable, Hashable, Comparable, CustomStringConvertible {
         return AppID(kind: .exe, name: name)
     }
 
-    /// The paths of the executable and of its script, if it has one; empty for other kinds. Bytes that are not UTF-8 are
+    /// The paths of the executable and of the file that it runs, if there is one; empty for other kinds. Bytes that are not UTF-8 are
     /// replaced.
     package var paths: [String] {
         guard kind == .exe else { return [] }

@@ -9,17 +9,17 @@ package struct Caller: Sendable, Hashable {
     /// What a decision `once` is about: the process that made the connection, or the one that stands for the running
     /// instance of its sandbox.
     package let process: ProcessKey
-    /// Whether the process is a bus proxy, which forwards the calls of unidentified programs.
-    package let isProxy: Bool
-    /// Whether the app is sandboxed. A proxy outside any sandbox counts as sandboxed: sandboxed programs use it.
-    package var isSandboxed: Bool { app.isSandboxed || isProxy }
+    /// Whether it may act for a sandboxed app, or be in a sandbox that names none: a bus proxy, a container.
+    package let mayBeSandboxed: Bool
+    /// Whether the app is sandboxed, or may be.
+    package var isSandboxed: Bool { app.isSandboxed || mayBeSandboxed }
 
     /// Creates a caller.
-    package init(connection: String, app: AppID, process: ProcessKey, isProxy: Bool = false) {
+    package init(connection: String, app: AppID, process: ProcessKey, mayBeSandboxed: Bool = false) {
         self.connection = connection
         self.app = app
         self.process = process
-        self.isProxy = isProxy
+        self.mayBeSandboxed = mayBeSandboxed
     }
 }
 

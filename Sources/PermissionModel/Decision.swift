@@ -86,6 +86,9 @@ package struct Decision: Sendable, Hashable {
     package var process: ProcessKey?
     /// The token of the session of a `session` decision, or the boot ID of a `once` decision; nil for the others.
     package var scope: String?
+    /// When an `until` decision ends at the latest, in milliseconds since boot: the wall clock may be set back. Nil where it
+    /// is not in force here, as in the file.
+    package var deadline: Int64?
 
     /// Creates a decision.
     package init(

@@ -12,7 +12,7 @@ public enum WithdrawalReason: String, Sendable, Hashable, CaseIterable {
     case timeout
     /// Nobody is in front of the screen any more. The prompt comes again.
     case absent
-    /// The agent has unregistered. The prompt goes to the next one.
+    /// The agent has unregistered, or does not answer. The prompt goes to the next one.
     case unregistered
     /// permd is stopping, or has left the bus. If the app asks again, as the library does, the prompt comes again.
     case stopping

@@ -29,6 +29,9 @@ public struct PromptForm: Sendable {
         grants = isOfPortal ? Array(offered.prefix(1)) : offered
     }
 
+    /// Whether an answer can only hold for the process that asks.
+    public var isForThisTime: Bool { !isOfPortal && grants == [.once] }
+
     /// One permission needs no switch.
     public var hasSwitches: Bool { items.count > 1 }
 

@@ -70,7 +70,9 @@ public enum PromptTexts {
     /// The label of an answer. A portal that stores the answer itself may have its own.
     public static func label(_ choice: PromptChoice, _ form: PromptForm) -> String {
         if form.items.count == 1, let label = form.items[0].portalLabel(choice) { return label }
-        guard form.isOfPortal else { return label(choice) }
+        guard form.isOfPortal else {
+            return form.isForThisTime && choice == .deny ? Texts.text("Don't allow this time") : label(choice)
+        }
         return choice == .deny ? Texts.text("Don't allow") : Texts.text("Allow")
     }
 
@@ -89,6 +91,7 @@ public enum PromptTexts {
     public static func description(_ choice: PromptChoice, _ form: PromptForm) -> String {
         if form.isOfPortal { return "" }
         return switch choice {
+        case .deny where form.isForThisTime: Texts.text("Holds until the app is closed")
         case .deny, .always: Texts.text("Holds until you change it in Permissions")
         case .once: Texts.text("Holds until the app is closed")
         case .hour: Texts.text("Holds for one hour")
@@ -153,6 +156,9 @@ public enum PromptTexts {
             prompt.isSandboxed
                 ? Texts.text("In a sandbox: it gets only what it is allowed.")
                 : Texts.text("Not in a sandbox: it can open devices without asking."))
+        if !prompt.startedFrom.isEmpty {
+            lines.append(Texts.text("Started from %@", Texts.isolated(prompt.startedFrom)))
+        }
         if let since = prompt.since { lines.append(Texts.text("Asked at %@", Texts.time(since))) }
         return lines
     }

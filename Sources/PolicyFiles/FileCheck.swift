@@ -53,7 +53,7 @@ package enum FileCheck {
                 // A package's rules may be about programs of packages that are not installed.
                 let isPackages = path.hasPrefix("\(prefix)/usr/lib/")
                 result.notes = try Rule.read(content, file: path).flatMap {
-                    $0.notes { isPackages || access(prefix + $0, F_OK) == 0 }
+                    $0.notes { isPackages ? [] : start(of: prefix + $0) }
                 }
             } else if GuardConfiguration.keys.contains(where: { $0.section == first }) {
                 _ = try GuardConfiguration.read(text, over: GuardConfiguration())
@@ -62,6 +62,16 @@ package enum FileCheck {
             }
         } catch { result.error = error }
         return result
+    }
+
+    /// The first two bytes of a file; none if it cannot be read, and nil if there is none.
+    private static func start(of path: String) -> [UInt8]? {
+        guard access(path, F_OK) == 0 else { return nil }
+        let fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard fd >= 0 else { return [] }
+        defer { close(fd) }
+        var bytes = [UInt8](repeating: 0, count: 2)
+        return read(fd, &bytes, bytes.count) == bytes.count ? bytes : []
     }
 
     /// The files that permd does not read because of their names.

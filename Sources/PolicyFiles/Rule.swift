@@ -7,7 +7,7 @@ package struct Rule: Sendable, Hashable {
     package enum Action: String, Sendable { case restrict, grant }
 
     package let name: String
-    package let apps: [AppPattern]
+    package private(set) var apps: [AppPattern]
     package let permissions: [Permission]
     package let action: Action
     package let file: String
@@ -17,8 +17,14 @@ package struct Rule: Sendable, Hashable {
     package func matches(_ app: AppID) -> Bool { apps.contains { $0.matches(app) } }
 
     /// What looks like a mistake in it.
-    /// - Parameter exists: Whether there is a file at that path.
-    package func notes(_ exists: (String) -> Bool) -> [FileProblem] { apps.flatMap { $0.notes(exists) } }
+    /// - Parameter start: The first two bytes of the file at that path; nil if there is none.
+    package func notes(_ start: (String) -> [UInt8]?) -> [FileProblem] { apps.flatMap { $0.notes(start) } }
+
+    func followingLinks() -> Rule {
+        var rule = self
+        rule.apps = apps.map { $0.followingLinks() }
+        return rule
+    }
 
     /// The rules of a file. Throws the first error in it.
     package static func read(_ text: String, file: String) throws(FileProblem) -> [Rule] {

@@ -21,7 +21,7 @@ extension RuleProblem {
     }
 }
 
-package struct RuleReading {
+package struct RuleReading: Sendable {
     /// The content of each file that was read, by path.
     package typealias Contents = [ExactText: Result<String, RegularFile.Failure>]
 
@@ -56,6 +56,13 @@ package struct RuleReading {
             configuration = found?.value ?? before
         }
         self.validTexts = self.validTexts.filter { files.present.contains($0.key) }
+    }
+
+    /// The same, with links in the paths of rules followed. May block.
+    package func followingLinks() -> RuleReading {
+        var reading = self
+        reading.rules = rules.map { $0.followingLinks() }
+        return reading
     }
 
     private mutating func fail(_ file: String, _ line: Int, _ message: String) {

@@ -9,8 +9,9 @@ package struct IdentifiedProcess: Sendable {
     package let app: AppID
     /// What a decision `once` is about: the process, or the one that stands for the running instance of its sandbox.
     package let instance: ProcessKey
-    /// Whether it is outside any sandbox and only forwards messages of others.
-    package let isProxy: Bool
+    /// Whether it may act for a sandboxed app, or be in a sandbox that names none: it counts as sandboxed, and its app stands
+    /// for any program.
+    package let mayBeSandboxed: Bool
 }
 
 package struct AppIdentity: Sendable {
@@ -20,25 +21,22 @@ package struct AppIdentity: Sendable {
     let runtime: String?
     /// Where the control groups are.
     let groups: String
+    /// Where snaps are mounted; distributions differ.
+    let snapFolders: [String]
 
     /// - Parameters:
     ///   - runtime: Another folder than `$XDG_RUNTIME_DIR` only in tests.
     ///   - groups: Another folder than that of the system only in tests.
+    ///   - snapFolders: Other folders than those of the system only in tests.
     package init(
         reader: ProcessReader = ProcessReader(), runtime: String? = Folders.path("XDG_RUNTIME_DIR"),
-        groups: String = "/sys/fs/cgroup"
+        groups: String = "/sys/fs/cgroup", snapFolders: [String] = ["/snap", "/var/lib/snapd/snap"]
     ) {
         self.reader = reader
         self.runtime = runtime
         self.groups = groups
+        self.snapFolders = snapFolders
     }
-
-    /// Programs identified by the script they run. A version suffix (python3.11) is ignored.
-    static let interpreters: Set<String> = [
-        "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "busybox", "perl", "python", "ruby", "node", "nodejs",
-        "lua",
-        "luajit", "php", "tclsh", "wish", "guile", "gjs", "gjs-console", "pwsh", "deno", "bun", "Rscript", "osh",
-    ]
 
     /// Proxies forward messages of sandboxed programs under their own bus name. They are identified by file name,
     /// because paths differ between distributions. Flatpak runs its own within the app's sandbox, which identifies the
@@ -59,33 +57,41 @@ package struct AppIdentity: Sendable {
 
     func process(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
         let info = try reader.flatpakInfo("\(evidence.key.pid)")
+        if !evidence.sharesPids, info == nil, AppIdentity.sandboxes(evidence).isEmpty {
+            guard let outermost = try reader.ancestors(of: evidence.key.pid).last else {
+                throw UnknownProcess(reason: "it is in a sandbox that does not identify its app")
+            }
+            return try process(evidence, running: reader.executable(outermost.pid), under: pidfd)
+        }
         let app = try app(evidence, info: info) { () throws(UnknownProcess) in try program(evidence.key.pid) }
         let isProxy = app.isSandboxed ? false : AppIdentity.isProxy(try reader.executable(evidence.key.pid))
         let instance = app.isSandboxed ? instance(of: app, evidence, info: info) : nil
         return try settled(
-            IdentifiedProcess(key: evidence.key, app: app, instance: instance ?? evidence.key, isProxy: isProxy), pidfd)
+            IdentifiedProcess(
+                key: evidence.key, app: app, instance: instance ?? evidence.key, mayBeSandboxed: isProxy), pidfd)
     }
 
     /// The same from what cannot block; nil if files that the process may have placed have to be read.
     func processAtOnce(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess? {
         guard evidence.isImmediate, let executable = evidence.executable else { return nil }
         // Its root is that of this process, wherever its own leads by now.
-        let app = try app(evidence, info: reader.flatpakInfo("self")) { .executable(executable) }
+        let app = try app(evidence, info: reader.flatpakInfo("self")) {
+            .executable(StorePath.withoutVersion(executable))
+        }
         return try settled(
             IdentifiedProcess(
-                key: evidence.key, app: app, instance: evidence.key, isProxy: AppIdentity.isProxy(executable)), pidfd)
+                key: evidence.key, app: app, instance: evidence.key,
+                mayBeSandboxed: AppIdentity.isProxy(executable)), pidfd)
     }
 
-    /// Identifies a process that runs with rights that keep this one from looking at it, or in a PID namespace of its own,
-    /// by the executable that a program with more rights names. What can be read nevertheless may say that it is in a
-    /// sandbox: then it is nobody.
+    /// Identifies a process that runs with rights that keep this one from looking at it, by the executable that a program with
+    /// more rights names, or one in a PID namespace of its own, as in a container, by the program that made the outermost
+    /// such namespace. What can be read nevertheless may say that it is in a sandbox: then it is nobody.
     func process(
-        _ evidence: ProcessEvidence, running program: String, under pidfd: Int32
+        _ evidence: ProcessEvidence, running program: [UInt8], under pidfd: Int32
     ) throws(UnknownProcess) -> IdentifiedProcess {
-        let groups = ControlGroups(evidence.controlGroups)
-        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
-        guard program.utf8.first == UInt8(ascii: "/"), evidence.executable == nil || !evidence.sharesPids,
-            snaps.isEmpty, groups.flatpaks.isEmpty
+        guard program.first == UInt8(ascii: "/"), evidence.executable == nil || !evidence.sharesPids,
+            AppIdentity.sandboxes(evidence).isEmpty
         else { throw UnknownProcess(reason: "its own files say who it is, or nothing does") }
         if evidence.executable != nil {
             // It may have left the root that has the file, but not the process that started the sandbox.
@@ -96,7 +102,15 @@ package struct AppIdentity: Sendable {
         }
         return try settled(
             IdentifiedProcess(
-                key: evidence.key, app: .executable(program.utf8), instance: evidence.key, isProxy: false), pidfd)
+                key: evidence.key, app: .executable(StorePath.withoutVersion(program)), instance: evidence.key,
+                mayBeSandboxed: !evidence.sharesPids), pidfd)
+    }
+
+    /// The sandboxes that the kernel says it is in.
+    private static func sandboxes(_ evidence: ProcessEvidence) -> Set<String> {
+        let groups = ControlGroups(evidence.controlGroups)
+        let snaps = groups.snaps.union(snaps(ofLabel: evidence.label))
+        return Set(snaps.map(\.name) + groups.flatpaks.map { String(decoding: $0, as: UTF8.self) })
     }
 
     private func settled(_ found: IdentifiedProcess, _ pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
@@ -119,6 +133,7 @@ package struct AppIdentity: Sendable {
     ) throws(UnknownProcess) -> AppID {
         let groups = ControlGroups(evidence.controlGroups)
         let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
+            .filter { !isClassic($0, label: evidence.label) }
         guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
             throw UnknownProcess(reason: "it shows signs of several sandboxes")
         }
@@ -130,7 +145,6 @@ package struct AppIdentity: Sendable {
         guard evidence.sharesPids else {
             throw UnknownProcess(reason: "it is in a sandbox that does not identify its app")
         }
-        if let desktop = groups.desktop { return desktop }
         return try program()
     }
 
@@ -174,31 +188,23 @@ package struct AppIdentity: Sendable {
         return found
     }
 
-    // MARK: Programs
-
-    private func program(_ pid: Int32) throws(UnknownProcess) -> AppID {
-        let path = try reader.executable(pid)
-        guard AppIdentity.isInterpreter(path), let script = script(pid) else {
-            return .executable(path)
+    /// Whether a snap is not confined (classic), and so are the programs that it starts: the security module only watches it,
+    /// and its description (snap.yaml), which is root's, says so.
+    private func isClassic(_ snap: AppID, label: [UInt8]) -> Bool {
+        guard !AppIdentity.isEnforced(label) else { return false }
+        return snapFolders.contains { folder in
+            let file = try? RegularFile.read("\(folder)/\(snap.name)/current/meta/snap.yaml", maximum: 1 << 20)
+            return file?.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual("confinement: classic".utf8) }
+                ?? false
         }
-        return .executable(path, script: script)
     }
 
-    static func isInterpreter(_ path: [UInt8]) -> Bool {
-        let name = ProcessReader.fileName(of: path)
-        let bare = String(name.reversed().drop { $0.isNumber || $0 == "." || $0 == "-" }.reversed())
-        return interpreters.contains(name) || interpreters.contains(bare)
+    /// Whether a security module enforces the profile of this label, `NAME (enforce)`.
+    private static func isEnforced(_ label: [UInt8]) -> Bool {
+        String(decoding: label.prefix { $0 != 0 }, as: UTF8.self).hasSuffix("(enforce)")
     }
 
-    /// Returns the first argument, resolved against the working directory, if it is a file. Returns nil if it is an
-    /// option.
-    private func script(_ pid: Int32) -> [UInt8]? {
-        guard let arguments = try? reader.arguments(pid), arguments.count > 1, let first = arguments[1].first,
-            first != UInt8(ascii: "-"), let folder = try? reader.workingDirectory(pid)
-        else { return nil }
-        let path = AppIdentity.absolute(arguments[1], from: folder)
-        return reader.isFile(path, seenBy: pid) ? path : nil
-    }
+    // MARK: Paths
 
     /// Returns the absolute path without `.`, `..` and double slashes.
     static func absolute(_ path: [UInt8], from folder: [UInt8]) -> [UInt8] {

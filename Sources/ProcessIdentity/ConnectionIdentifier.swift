@@ -40,8 +40,8 @@ package final class ConnectionIdentifier {
             switch result {
             case .failure(let problem): completion("it cannot be identified: \(problem.reason)")
             case .success(let found) where found.app.isSandboxed: completion("\(found.app) is sandboxed")
-            case .success(let found) where found.isProxy:
-                completion("\(found.app) is a bus proxy for sandboxed programs")
+            case .success(let found) where found.mayBeSandboxed:
+                completion("\(found.app) may act for a sandboxed program")
             case .success: completion(nil)
             }
         }

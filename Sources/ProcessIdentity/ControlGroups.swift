@@ -81,8 +81,9 @@ struct ControlGroups {
         return found
     }
 
-    /// The app of the user unit `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`.
-    var desktop: AppID? {
+    /// The ID of the desktop entry in the user unit `app[-LAUNCHER]-ID-RANDOM.scope` or `app[-LAUNCHER]-ID[@RANDOM].service`:
+    /// of what the desktop has started, which may have started others (Desktop Environment Integration of systemd).
+    var desktopEntry: String? {
         guard let unit = userUnit, unit.starts(with: "app-".utf8) else { return nil }
         var parts: [Text]
         if let scope = ControlGroups.without(".scope", unit) {
@@ -97,9 +98,9 @@ struct ControlGroups {
             return nil
         }
         guard let last = parts.last, let bytes = ControlGroups.unescaped(last), !bytes.isEmpty,
-            let id = String(validating: bytes, as: UTF8.self)
+            let id = String(validating: bytes, as: UTF8.self), !id.contains("/")
         else { return nil }
-        return AppID("desktop:\(id)")
+        return id
     }
 
     /// The first component below the user manager that is not a slice, as in sd_pid_get_user_unit(3). Taken from the

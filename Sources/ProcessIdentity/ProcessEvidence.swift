@@ -32,11 +32,16 @@ extension AppIdentity {
         let hasSystemFiles =
             folder == [UInt8(ascii: "/")] && mounts == (try? reader.text(ofLink: "\(reader.root)/self/ns/mnt"))
         let executable = try? reader.executableLink(pid)
-        let isPlain = executable.map { !AppIdentity.isInterpreter($0) && !ProcessReader.isMarkedDeleted($0) } ?? false
+        let controlGroups = try reader.controlGroups(pid)
+        let sharesPids = (try? reader.sharesPids(pid)) ?? false
+        let label = label ?? reader.securityLabel(pid)
+        // Whether a snap is confined is in a file of it.
+        let isOfSnap = !ControlGroups(controlGroups).snaps.union(AppIdentity.snaps(ofLabel: label)).isEmpty
+        let isPlain = executable.map(AppIdentity.isProgram) ?? false && !isOfSnap
         return ProcessEvidence(
-            key: try reader.key(pid), controlGroups: try reader.controlGroups(pid),
-            label: label ?? reader.securityLabel(pid), sharesPids: (try? reader.sharesPids(pid)) ?? false,
+            key: try reader.key(pid), controlGroups: controlGroups,
+            label: label, sharesPids: sharesPids,
             mounts: mounts,
-            executable: executable, isImmediate: hasSystemFiles && isPlain)
+            executable: executable, isImmediate: hasSystemFiles && isPlain && sharesPids)
     }
 }

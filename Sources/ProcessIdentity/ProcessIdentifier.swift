@@ -39,7 +39,7 @@ package final class ProcessIdentifier {
             let found = Result { () throws(UnknownProcess) in try identity.process(evidence, under: pidfd.raw) }
             guard case .failure = found, !program.isEmpty else { return found }
             return Result { () throws(UnknownProcess) in
-                try identity.process(evidence, running: program, under: pidfd.raw)
+                try identity.process(evidence, running: Array(program.utf8), under: pidfd.raw)
             }
         } then: {
             completion($0 ?? .failure(UnknownProcess(reason: "its files did not answer in time")))

@@ -197,14 +197,6 @@ package struct ProcessReader: Sendable {
             .split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
     }
 
-    /// Whether the path is a regular file in the process's root directory.
-    func isFile(_ path: [UInt8], seenBy pid: Int32) -> Bool {
-        var status = stat()
-        let text = Array("\(root)/\(pid)/root".utf8) + path + [0]
-        let found = text.withUnsafeBytes { stat($0.bindMemory(to: CChar.self).baseAddress!, &status) == 0 }
-        return found && status.st_mode & S_IFMT == S_IFREG
-    }
-
     private func exists(_ path: [UInt8]) -> Bool {
         (path + [0]).withUnsafeBytes { access($0.bindMemory(to: CChar.self).baseAddress!, F_OK) == 0 }
     }

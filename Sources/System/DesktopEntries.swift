@@ -21,15 +21,34 @@ package enum AppDirectory {
 
     /// Reads entries by the worker. If that takes too long, all apps have their plain names. The results of several
     /// calls come in the order of the calls.
+    ///
+    /// - Parameter other: What is read with them, which is nil then.
+    @LoopActor
+    package static func entries<Other: Sendable>(
+        of apps: Set<AppID>, by worker: Worker, with other: @escaping @Sendable () -> Other?,
+        _ completion: @escaping @LoopActor ([AppID: AppEntry], Other?) -> Void
+    ) {
+        worker.run(about: "desktop entries", deadline: deadline) {
+            (Dictionary(uniqueKeysWithValues: apps.map { ($0, entry(for: $0)) }), other())
+        } then: {
+            let plain = Dictionary(uniqueKeysWithValues: apps.map { ($0, plainEntry($0)) })
+            completion($0?.0 ?? plain, $0?.1)
+        }
+    }
+
     @LoopActor
     package static func entries(
         of apps: Set<AppID>, by worker: Worker, _ completion: @escaping @LoopActor ([AppID: AppEntry]) -> Void
     ) {
-        worker.run(about: "desktop entries", deadline: deadline) {
-            Dictionary(uniqueKeysWithValues: apps.map { ($0, entry(for: $0)) })
-        } then: {
-            completion($0 ?? Dictionary(uniqueKeysWithValues: apps.map { ($0, plainEntry($0)) }))
-        }
+        entries(of: apps, by: worker, with: { () -> Void? in nil }) { entries, _ in completion(entries) }
+    }
+
+    /// The name in the entry with this ID, if it is another one than that of a program. May block.
+    package static func name(ofStarter id: String, of app: AppID) -> String? {
+        let file = "\(id).desktop"
+        guard app.kind == .exe, ProgramEntries.path(of: app)?.hasSuffix("/\(file)") != true else { return nil }
+        return folders(of: .exe).lazy.compactMap { read("\($0)/\(file)", AppEntry(name: "", icon: "")) }.first
+            .flatMap { $0.name.isEmpty ? nil : $0.name }
     }
 
     private static func plainEntry(_ app: AppID) -> AppEntry { AppEntry(name: plainName(app), icon: "") }
@@ -37,36 +56,36 @@ package enum AppDirectory {
     /// May block.
     package static func entry(for app: AppID) -> AppEntry {
         let fallback = plainEntry(app)
-        guard app.kind != .exe else { return fallback }
+        guard app.kind != .exe else {
+            return ProgramEntries.path(of: app).flatMap { read($0, fallback) } ?? fallback
+        }
         let name = app.kind == .snap ? "\(app.name)_\(app.name)" : app.name
         return folders(of: app.kind).lazy.compactMap { read("\($0)/\(name).desktop", fallback) }.first ?? fallback
     }
 
-    /// Whether the app has a desktop entry that this process can access.
-    package static func hasEntry(_ app: AppID) -> Bool {
-        folders(of: app.kind).contains { access("\($0)/\(app.name).desktop", F_OK) == 0 }
-    }
-
-    /// The file name of a program, or of the script that it runs; for other kinds of app the ID.
+    /// The file name of a program, or of the file that it runs; for other kinds of app the ID.
     package static func plainName(_ app: AppID) -> String {
         guard app.kind == .exe else { return app.name }
         let path = app.name.split(separator: ":").last ?? ""
-        return path.split(separator: "/").last.map(String.init) ?? app.name
+        guard let name = path.split(separator: "/").last else { return app.name }
+        // Nix and Guix wrap programs: cheese starts .cheese-wrapped.
+        let ends = ["-wrapped", "-real"].filter(name.hasSuffix)
+        return String(name.first == "." ? ends.first.map { name.dropFirst().dropLast($0.count) } ?? name : name)
     }
 
     /// The paths of all desktop entries; of an app there may be several.
     package static var paths: [String] {
-        [AppID.Kind.desktop, .flatpak, .snap].flatMap(folders).flatMap { folder in
+        AppID.Kind.allCases.flatMap(folders).flatMap { folder in
             Folders.names(in: folder).filter { $0.hasSuffix(".desktop") }.map { "\(folder)/\($0)" }
         }
     }
 
-    private static func folders(of kind: AppID.Kind) -> [String] {
+    static func folders(of kind: AppID.Kind) -> [String] {
         switch kind {
         case .flatpak:
             ["\(Folders.data)/flatpak/exports/share/applications", "/var/lib/flatpak/exports/share/applications"]
         case .snap: ["/var/lib/snapd/desktop/applications"]
-        case .desktop, .exe: ([Folders.data] + Folders.datas).map { "\($0)/applications" }
+        case .exe: ([Folders.data] + Folders.datas).map { "\($0)/applications" }
         }
     }
 

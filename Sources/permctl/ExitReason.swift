@@ -12,6 +12,8 @@ enum ExitReason: Int32 {
     case data = 65
     /// EX_UNAVAILABLE: no bus, no daemon, or its name belongs to an untrusted program.
     case unavailable = 69
+    /// EX_IOERR: the output cannot be written.
+    case output = 74
     /// EX_TEMPFAIL: the error is temporary, as the daemon reports it.
     case retry = 75
     /// EX_NOPERM

@@ -15,7 +15,7 @@ struct Permctl: AsyncParsableCommand {
         commandName: "permctl",
         abstract: "Look at and change what apps may use: \(permissions).",
         discussion: """
-            APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, desktop:ID, exe:/path), or a part \
+            APP is an identity as `permctl status` shows it (flatpak:ID, snap:NAME, exe:/path), or a part \
             after its prefix that only one app matches.
 
             Exit status: 0 success; 1 refused, dismissed, no row for the given app, permission, outcome or time, or a \

@@ -71,7 +71,7 @@ enum SettingsProgram {
             let shown = SafeText.line(app)
             cadw_command_line_complain(
                 line,
-                "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME, desktop:ID or exe:/PATH, "
+                "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME or exe:/PATH, "
                     + "as permctl status shows it\n")
             return ExitStatus.usage
         }

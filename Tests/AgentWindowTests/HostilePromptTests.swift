@@ -84,13 +84,13 @@ struct HostilePromptTests {
             "none",
         ].enumerated() {
             async let outcome = daemon.prompt(
-                number, ["app": .string("desktop:a"), "app_icon": .string(folder.file(icon))])
+                number, ["app": .string("exe:/a"), "app_icon": .string(folder.file(icon))])
             try await stage.click("Never allow")
             #expect(try await outcome == "answered", "\(icon)")
         }
         for (number, icon) in ["/dev/zero", "/proc/self/mem", "/", "../../etc/passwd", "no-such-icon"].enumerated() {
             async let outcome = daemon.prompt(
-                100 + number, ["app": .string("desktop:a"), "app_icon": .string(icon)])
+                100 + number, ["app": .string("exe:/a"), "app_icon": .string(icon)])
             try await stage.click("Never allow")
             #expect(try await outcome == "answered", "\(icon)")
         }

@@ -222,7 +222,7 @@ struct TextTests {
     }
 
     @Test func appNamesAreResolved() throws {
-        let apps = ["exe:/usr/bin/firefox", "exe:/opt/firefox-esr", "flatpak:org.gnome.Maps", "desktop:org.kde.maps"]
+        let apps = ["exe:/usr/bin/firefox", "exe:/opt/firefox-esr", "flatpak:org.gnome.Maps", "snap:org.kde.maps"]
             .compactMap { AppID($0) }
         #expect(try AppName.choose("firefox", among: apps).name == "/usr/bin/firefox")
         #expect(try AppName.choose("/opt/firefox-esr", among: apps).name == "/opt/firefox-esr")
@@ -236,8 +236,8 @@ struct TextTests {
     @Test func shortNames() {
         let names = [
             "exe:/usr/bin/firefox": "firefox", "flatpak:org.gnome.Maps": "Maps", "snap:spotify": "spotify",
-            "flatpak:org.telegram.desktop": "telegram.desktop", "desktop:firefox-esr": "firefox-esr",
-            "exe:/usr/bin/python3.11:/opt/app/call.py": "call.py", "exe:/": "/", "desktop:.": ".",
+            "flatpak:org.telegram.desktop": "telegram.desktop", "snap:firefox-esr": "firefox-esr",
+            "exe:/usr/bin/python3.11:/opt/app/call.py": "call.py", "exe:/": "/", "snap:.": ".",
             "flatpak:desktop": "desktop",
         ]
         for (app, name) in names { #expect(AppID(app)?.shortName == name, "\(app)") }

@@ -11,7 +11,7 @@ struct HistoryFoldTests {
         _ app: String, _ outcome: Outcome, _ by: Author = .nobody, _ item: PromptItem = .camera
     ) -> HistoryRow {
         HistoryRow(
-            time: 1000, request: "/r", app: AppID("desktop:\(app)")!, item: item, outcome: outcome, by: by)
+            time: 1000, request: "/r", app: AppID("snap:\(app)")!, item: item, outcome: outcome, by: by)
     }
 
     /// The rows in the order they are returned, each as `app outcome count`.

@@ -55,7 +55,7 @@ private struct Play {
     private var isSeatActive = true
     private(set) var broken: String?
 
-    private static let apps = ["a", "b", "c"].map { AppID("desktop:\($0)")! }
+    private static let apps = ["a", "b", "c"].map { AppID("snap:\($0)")! }
     private static let agents = ["A", "B", "C", "D"].map { AgentID(connection: ":\($0)", path: "/\($0)") }
 
     init(seed: UInt64) {

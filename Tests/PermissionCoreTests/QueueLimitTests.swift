@@ -118,48 +118,23 @@ struct QueueLimitTests {
             """)
     }
 
-    /// "Not now" to one program of a home is the answer to all of them; programs of the system are asked about.
-    @Test func notNowToOneFolder() {
+    /// "Not now" is no answer to another program, also of the same home: it was never shown.
+    @Test func notNowToOneOfAFolder() {
         QueueScript.play(
             """
             > agent A desktop
             > request 1 /home/u/a camera
             shown A #1 camera
-            > request 2 /home/u/x/b camera,location
+            > request 2 /home/u/x/b camera
             queued 1
-            > request 3 /usr/bin/c camera
-            queued 2
-            > request 4 /usr/bin/d camera
-            queued 3
             > answer A #1 dismissed
             stop prompt#1
             nag /home/u/a camera 1
-            record /home/u/a:camera=dismissed/person,/home/u/x/b:camera=dismissed/person
+            record /home/u/a:camera=dismissed/person
             respond 1 dismissed camera=undetermined refused=camera
-            show A #2 2 location waiting=2
+            show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
-            moved 3 queued 1
-            moved 4 queued 2
-            length 3
-            > answer A #2 dismissed
-            stop prompt#2
-            nag /home/u/x/b location 1
-            record /home/u/x/b:location=dismissed/person
-            respond 2 dismissed camera=undetermined,location=undetermined refused=camera
-            show A #3 3 camera waiting=1
-            timer prompt#3 300000
-            moved 3 showing 0
-            moved 4 queued 1
-            length 2
-            > answer A #3 dismissed
-            stop prompt#3
-            nag /usr/bin/c camera 1
-            record /usr/bin/c:camera=dismissed/person
-            respond 3 dismissed camera=undetermined refused=camera
-            show A #4 4 camera waiting=0
-            timer prompt#4 300000
-            moved 4 showing 0
             length 1
             """)
     }

@@ -5,6 +5,7 @@
 //                             with `over`, the decisions have ended by then
 //   = app permission status   the status that the facts report from now on
 //   + seconds                 time passes
+//   ~ seconds                 the wall clock is set forward, or back if negative
 //   # …                       a comment
 //
 // Abbreviations for all effects of the event above:
@@ -56,6 +57,9 @@ struct QueueScript {
                 let seconds = Int64(line.dropFirst().trimmingSpaces()) ?? 0
                 player.now.epoch += seconds
                 player.now.uptime += seconds * 1000
+            case "~":
+                played.append(line)
+                player.now.epoch += Int64(line.dropFirst().trimmingSpaces()) ?? 0
             case "#": played.append(line)
             default: break
             }

@@ -298,4 +298,25 @@ struct QueueThrottleTests {
             shown A #4 camera pause=10
             """)
     }
+
+    /// A pause is over after its time, also if the clock is set back meanwhile.
+    @Test func theClockGoesBackDuringAPause() {
+        QueueScript.play(
+            """
+            > settings nagLimit=1 nagPause=10
+            > agent A desktop
+            > request 1 a camera
+            shown A #1 camera pause=10
+            > answer A #1 dismissed
+            stop prompt#1
+            nag a camera 1 until=1010
+            record a:camera=dismissed/person
+            respond 1 dismissed camera=undetermined refused=camera retry=10
+            length 0
+            ~ -100000
+            + 10
+            > request 2 a camera
+            shown A #2 camera pause=10
+            """)
+    }
 }

@@ -7,12 +7,12 @@ import Testing
 @Suite
 struct AppIDTests {
     @Test(arguments: [
-        "flatpak:org.gnome.Maps", "snap:firefox", "desktop:org.kde.konsole", "exe:/usr/bin/firefox",
-        "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "desktop:a b",
+        "flatpak:org.gnome.Maps", "snap:firefox", "exe:/usr/bin/firefox",
+        "exe:/usr/bin/python3.11:/home/a/call.py", "exe:/a%3Ab", "exe:/with space", "exe:/ünï/cödé", "snap:a b",
         // A combining mark after the slash.
         "exe:/\u{5B7}", "exe:/a/\u{301}b:/\u{301}",
         // A combining mark after the colon.
-        "snap:\u{6D6}[", "desktop:\u{301}a",
+        "snap:\u{6D6}[", "snap:\u{301}a",
     ])
     func validFormsAreParsed(_ text: String) throws {
         let app = try #require(AppID(text))
@@ -22,8 +22,8 @@ struct AppIDTests {
 
     @Test(arguments: [
         "", ":", "exe", "exe:", "exe:relative", "exe:/a:relative", "exe:/a:/b:/c", "exe:/a:", "exe:/100%", "exe:/a%3",
-        "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "desktop:/usr/bin/a", "host:thing", "EXE:/a",
-        "flatpak:a/\u{301}b", "snap:a:\u{301}b", "exe:/a\nb", "exe:/a\0b", "desktop:a\u{7F}", " exe:/a",
+        "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "snap:/usr/bin/a", "desktop:a", "host:thing", "EXE:/a",
+        "flatpak:a/\u{301}b", "snap:a:\u{301}b", "exe:/a\nb", "exe:/a\0b", "snap:a\u{7F}", " exe:/a",
         "/usr/bin/firefox",
     ])
     func invalidFormsAreRejected(_ text: String) { #expect(AppID(text) == nil) }
@@ -35,7 +35,7 @@ struct AppIDTests {
 
     /// The prefix is part of the identity, so apps of different kinds never share a grant.
     @Test func kindsDiffer() throws {
-        let apps = try ["flatpak:a", "snap:a", "desktop:a"].map { try #require(AppID($0)) }
+        let apps = try ["flatpak:a", "snap:a", "exe:/a"].map { try #require(AppID($0)) }
         #expect(Set(apps).count == 3)
         #expect(apps.map(\.isSandboxed) == [true, true, false])
     }
@@ -65,7 +65,7 @@ struct AppIDTests {
 
     /// The kernel sees two files in each pair; `String` considers them equal.
     @Test(arguments: [
-        ("exe:/opt/caf\u{E9}", "exe:/opt/cafe\u{301}"), ("desktop:\u{212A}", "desktop:K"),
+        ("exe:/opt/caf\u{E9}", "exe:/opt/cafe\u{301}"), ("snap:\u{212A}", "snap:K"),
         ("exe:/\u{1100}\u{1161}", "exe:/\u{AC00}"),
         ("exe:/a\u{1FEF}", "exe:/a`"),
     ])
@@ -81,7 +81,7 @@ struct AppIDTests {
     /// SQLite sorts by bytes too, so lists from it can be merged with lists from memory.
     @Test func identitiesAreOrderedByTheirBytes() throws {
         let names = [
-            "exe:/\u{E9}", "exe:/e\u{301}", "exe:/f", "desktop:z", "snap:a", "flatpak:a.b", "exe:/", "exe:/\u{FFFD}",
+            "exe:/\u{E9}", "exe:/e\u{301}", "exe:/f", "snap:a", "flatpak:a.b", "exe:/", "exe:/\u{FFFD}",
             "exe:/\u{10000}",
         ]
         let apps = try names.map { try #require(AppID($0)) }

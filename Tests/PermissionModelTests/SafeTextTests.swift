@@ -90,9 +90,9 @@ struct SafeTextTests {
     static let identities: [(String, String)] = [
         ("exe:/usr/bin/firefox", "exe:/usr/bin/firefox"), ("flatpak:org.gnome.Maps", "flatpak:org.gnome.Maps"),
         ("exe:/opt/My App/run", "exe:/opt/My App/run"), ("exe:/opt/a%25b", "exe:/opt/a%25b"),
-        ("exe:/tmp/\u{202E}gnp.exe", "exe:/tmp/%E2%80%AEgnp.exe"), ("desktop:a\u{9B}31m", "desktop:a%C2%9B31m"),
+        ("exe:/tmp/\u{202E}gnp.exe", "exe:/tmp/%E2%80%AEgnp.exe"), ("snap:a\u{9B}31m", "snap:a%C2%9B31m"),
         ("exe:/a  b ", "exe:/a %20b%20"), ("exe:/a\u{A0}b\u{200B}", "exe:/a%C2%A0b%E2%80%8B"),
-        ("exe:/ünï/日本", "exe:/ünï/日本"), ("exe:/\u{301}", "exe:/\u{301}"), ("desktop:a\nb", "desktop:a%0Ab"),
+        ("exe:/ünï/日本", "exe:/ünï/日本"), ("exe:/\u{301}", "exe:/\u{301}"), ("snap:a\nb", "snap:a%0Ab"),
     ]
 
     @Test(arguments: identities.indices)

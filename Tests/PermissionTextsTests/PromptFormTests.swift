@@ -89,7 +89,7 @@ struct PromptFormTests {
         #expect(
             heading("exe:/opt/x/recorder", "recorder", [.microphone])
                 == "Unknown program “recorder” wants to use your microphone")
-        #expect(heading("desktop:org.example.A", "%@", [.camera]) == "%@ wants to use your camera")
+        #expect(heading("snap:a", "%@", [.camera]) == "%@ wants to use your camera")
     }
 
     @Test func whatIsBehind() {

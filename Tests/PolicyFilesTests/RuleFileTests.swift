@@ -114,7 +114,7 @@ struct RuleFileTests {
 
     @Test(arguments: [
         "*", "?*", "f*", "*:org.x", "[fs]*", "flatpak:*", "exe:*", "exe:/*", "exe:/a%*", "exe:/a%3*", "exe:/a:*",
-        "exe:/usr/bin/python3*:/home/*", "desktop:org.x.*", "snap:\\a", "exe:/usr/bin/{a,b}",
+        "exe:/usr/bin/python3*:/home/*", "snap:\\a", "exe:/usr/bin/{a,b}",
     ])
     func patternsThatMayMatch(_ pattern: String) throws {
         #expect(try Rule.read("[Rule a]\nPermissions=camera\nAction=grant\nApps=\(pattern)\n", file: "/f").count == 1)
@@ -124,13 +124,14 @@ struct RuleFileTests {
         let text = """
             [Rule a]
             Apps=exe:/usr/bin/{a,b} exe:/a%3Ab flatpak:*
-            Apps=exe:/there:/not exe:/not*
+            Apps=exe:/there:/not exe:/not* exe:/wrapper exe:/there:/wrapper
             Permissions=camera
             Action=restrict
             """
-        let notes = try Rule.read(text, file: "/f").flatMap { $0.notes { $0 == "/there" } }
-        #expect(notes.map(\.line) == [2, 2, 3])
-        let words = ["braces", "/a:b", "/not"]
+        let starts = ["/there": "\u{7F}E", "/wrapper": "#!"]
+        let notes = try Rule.read(text, file: "/f").flatMap { $0.notes { starts[$0].map { Array($0.utf8) } } }
+        #expect(notes.map(\.line) == [2, 2, 3, 3])
+        let words = ["braces", "/a:b", "/not", "/wrapper is a script"]
         #expect(zip(notes, words).allSatisfy { $0.message.contains($1) })
     }
 

@@ -122,10 +122,10 @@ struct AppPageTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try "[Desktop Entry]\nType=Application\nName=\(name)\nIcon=/etc/passwd\n".write(
             toFile: "\(folder)/evil.desktop", atomically: true, encoding: .utf8)
-        try await stage.settings.set(.grant, app: "desktop:evil", permission: .camera)
+        try await stage.settings.set(.grant, app: "snap:evil", permission: .camera)
         try await stage.open()
         try await stage.click(shown)
-        try await stage.awaitLabel("desktop:evil")
+        try await stage.awaitLabel("snap:evil")
         try await stage.click("Always allow")
         try await stage.choose("Never allow")
         try await stage.awaitLabel("\(shown): Camera is now “Never allow”")

@@ -138,7 +138,7 @@ struct FailClosedTests {
         let bench = try await PortalStage()
         let stage = bench.stage
         let decisions = try await stage.signals(BusNames.policy)
-        let app = "desktop:org.example.Old"
+        let app = "flatpak:org.example.Old"
         // The first write creates the store's files.
         try await stage.set("grant", AppID("exe:/usr/bin/a")!, .camera)
         try await limit(stage, "--fsize=0:")

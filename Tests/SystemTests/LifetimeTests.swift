@@ -24,7 +24,7 @@ struct LifetimeTests {
         let bench = try await PortalStage()
         let stage = bench.stage
         try await bench.setCamera("org.example.Old", "yes")
-        let app = AppID("desktop:org.example.Old")!
+        let app = AppID("flatpak:org.example.Old")!
         let changes = try await stage.signals(BusNames.policy)
         if try await stage.decisions().isEmpty { try await changes.first { $0.contains("grant") } }
         try await stage.set(

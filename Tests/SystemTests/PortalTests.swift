@@ -182,6 +182,21 @@ struct PortalTests {
         await bench.end()
     }
 
+    /// Before 1.20, a portal stores a no for a dialog that was lost, which nobody gave.
+    @Test func aDialogThatWasOpenWhenPermdWasKilled() async throws {
+        let bench = try await PortalStage()
+        let agent = try await bench.stage.agent()
+        let app = try await bench.flatpak("org.example.Call")
+        #expect(try await app.ask("camera a").hasPrefix("ok"))
+        _ = try await agent.prompt(0)
+        await bench.stage.permd.stop(SIGKILL)
+        _ = try await app.response("a")
+        try await bench.stage.permd.start()
+        try await bench.camera(becomes: "")
+        #expect(try await bench.stage.decisions() == [])
+        await bench.end()
+    }
+
     /// A grant for one process must not become permanent because permd was not running when the process exited.
     @Test func grantsThatEndedWhilePermdWasStoppedAreRemoved() async throws {
         let bench = try await PortalStage()
@@ -206,9 +221,8 @@ struct PortalTests {
         try await bench.stage.permd.start()
         let decisions = try await bench.stage.signals(BusNames.policy)
         if try await bench.stage.decisions().isEmpty { try await decisions.wait(for: 1) }
-        // No Flatpak of this name is installed, so the app is taken to be an unsandboxed program.
-        #expect(try await bench.stage.decisions() == ["desktop:org.example.Old camera grant always"])
-        #expect(try await bench.stage.reset("desktop:org.example.Old") == 1)
+        #expect(try await bench.stage.decisions() == ["flatpak:org.example.Old camera grant always"])
+        #expect(try await bench.stage.reset("flatpak:org.example.Old") == 1)
         try await bench.camera(becomes: "")
         await bench.end()
     }

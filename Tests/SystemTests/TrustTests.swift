@@ -47,7 +47,7 @@ struct TrustTests {
         let store = try await stage.app("store")
         #expect(try await store.ask("be-store \(TrustTests.victim) no") == "ok")
         try await decisions.first("the decision") { $0.hasPrefix("DecisionChanged ") }
-        #expect(try await stage.decisions() == ["desktop:\(TrustTests.victim) camera deny always"])
+        #expect(try await stage.decisions() == ["flatpak:\(TrustTests.victim) camera deny always"])
         #expect(try await stage.history() == ["camera denied person"])
         await store.end()
         await stage.end()

@@ -104,6 +104,7 @@ export function parseDetails(details) {
         name: name(values.app_name) || app,
         icon: typeof values.app_icon === 'string' && values.app_icon.length <= ICON ? values.app_icon : '',
         isSandboxed: values.sandboxed === true,
+        startedFrom: name(values.started_from),
         explanation: typeof title === 'string' ? {title: text(title, TITLE), body: text(body, BODY)} : null,
         items: items.filter((item, index) => items.findIndex(other => other.permission === item.permission) === index),
         durations: DURATIONS.filter(duration => list(values.durations).includes(duration)),

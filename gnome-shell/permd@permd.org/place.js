@@ -22,10 +22,7 @@ function isOf(window, app) {
     case 'flatpak':
         return window.get_sandboxed_app_id() === id;
     case 'snap':
-    case 'desktop': {
-        const found = Shell.WindowTracker.get_default().get_window_app(window)?.get_id() ?? '';
-        return kind === 'snap' ? found.startsWith(`${id}_`) : found === `${id}.desktop`;
-    }
+        return Shell.WindowTracker.get_default().get_window_app(window)?.get_id().startsWith(`${id}_`) ?? false;
     case 'exe':
         return isProgram(window.get_pid(), id);
     default:
@@ -51,5 +48,5 @@ function isProgram(pid, id) {
  */
 export function installedApp(prompt) {
     const [, kind, id] = prompt.app.match(/^([a-z]+):(.*)$/s) ?? [];
-    return ['flatpak', 'desktop'].includes(kind) ? Shell.AppSystem.get_default().lookup_app(`${id}.desktop`) : null;
+    return kind === 'flatpak' ? Shell.AppSystem.get_default().lookup_app(`${id}.desktop`) : null;
 }

@@ -274,7 +274,10 @@ export const PromptDialog = GObject.registerClass({
             const buttons = grants.map(duration => this._addGrant(box, duration));
             // The shortest and the longest are shown at first.
             this._more = buttons.slice(1, -1);
-            this._addDenial(box, _('Never allow'), Texts.grantDescription('always'));
+            // A program that stands for any other is offered nothing longer.
+            const isForThisTime = grants.length === 1 && grants[0] === 'once';
+            this._addDenial(box, isForThisTime ? _("Don't allow this time") : _('Never allow'),
+                Texts.grantDescription(isForThisTime ? 'once' : 'always'));
         }
         this._addLastRow(box);
         this._line = new St.Label({style_class: 'permd-caption permd-line', opacity: 180});

@@ -161,6 +161,8 @@ export function details(prompt) {
             ? _('In a sandbox: it gets only what it is allowed.')
             : _('Not in a sandbox: it can open devices without asking.'),
     ];
+    if (prompt.startedFrom)
+        lines.push(fill(_('Started from %@'), isolated(prompt.startedFrom)));
     if (prompt.since !== null)
         lines.push(fill(_('Asked at %@'), time(prompt.since)));
     return lines;

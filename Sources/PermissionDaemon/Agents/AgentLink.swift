@@ -3,6 +3,7 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import ProcessIdentity
 import System
 
 @LoopActor
@@ -14,6 +15,16 @@ final class AgentLink {
         case failed(String)
         /// The agent has left the bus.
         case left
+
+        /// The answer about an app that stands for any program holds for its process only.
+        func limited(for caller: Caller) -> Result {
+            guard case .answered(.answered(let decisions)) = self, caller.standsForAny else { return self }
+            return .answered(
+                .answered(
+                    decisions.mapValues {
+                        ItemDecision(verdict: $0.verdict, duration: .once, choices: $0.choices)
+                    }))
+        }
     }
 
     private let connection: Connection
@@ -29,9 +40,13 @@ final class AgentLink {
 
     private var open: [PromptID: OpenPrompt] = [:]
 
-    init(connection: Connection, worker: Worker) {
+    /// Milliseconds within which an agent with an open prompt has to answer a ping, and after which the next one comes.
+    private let patience: Int64
+
+    init(connection: Connection, worker: Worker, patience: Int64 = 10_000) {
         self.connection = connection
         self.worker = worker
+        self.patience = patience
     }
 
     /// Sends a prompt. Calls `completion` once, unless the prompt is withdrawn first. The call has no timeout.
@@ -41,20 +56,41 @@ final class AgentLink {
     ) {
         open[prompt.id] = OpenPrompt(agent: agent)
         let apps = Set(prompt.behind.apps + [prompt.request.caller.app])
-        AppDirectory.entries(of: apps, by: worker) { [weak self] entries in
+        let caller = prompt.request.caller
+        AppDirectory.entries(of: apps, by: worker) {
+            AppIdentity().desktopEntry(ofUnitOf: caller.process).flatMap {
+                AppDirectory.name(ofStarter: $0, of: caller.app)
+            }
+        } _: { [weak self] entries, starter in
             // Otherwise it was withdrawn meanwhile.
             guard let self, open[prompt.id]?.agent == agent else { return }
             let message = Message.call(
                 destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
                 [
                     .objectPath(AgentLink.path(of: prompt.id)),
-                    .properties(PromptDetails.encoded(prompt, entries, deviceName: deviceName)),
+                    .properties(PromptDetails.encoded(prompt, entries, starter: starter ?? "", deviceName: deviceName)),
                 ])
             open[prompt.id]?.call = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
                 self?.open[prompt.id] = nil
-                completion(AgentLink.read(reply))
+                completion(AgentLink.read(reply).limited(for: caller))
             }
             sendUpdate(prompt.id)
+            ping(prompt.id, completion)
+        }
+    }
+
+    /// An agent that hangs would keep the screen's only prompt until that runs out. A person who looks at it hangs nothing.
+    private func ping(_ id: PromptID, _ completion: @escaping @LoopActor (Result) -> Void) {
+        guard let agent = open[id]?.agent else { return }
+        let ping = Message.call(
+            destination: agent.connection, path: agent.path, interface: StandardInterfaces.peer, member: "Ping")
+        connection.call(ping, timeoutMilliseconds: Int32(patience)) { [weak self] reply in
+            guard let self, open[id]?.agent == agent else { return }
+            if case .failure(let error) = reply, error.name == BusError.Name.noReply {
+                withdraw(id, from: agent, why: .unregistered)
+                return completion(.failed("it does not answer"))
+            }
+            Loop.shared.after(milliseconds: patience) { [weak self] in self?.ping(id, completion) }
         }
     }
 

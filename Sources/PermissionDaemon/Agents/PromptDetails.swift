@@ -3,31 +3,40 @@
 import DBus
 import PermissionCore
 import PermissionModel
+import ProcessIdentity
 import System
 
 enum PromptDetails {
-    /// - Parameter entries: Those of its app and of the apps behind it.
+    /// - Parameters:
+    ///   - entries: Those of its app and of the apps behind it.
+    ///   - starter: The name of what the desktop had started that started the app; empty if that is the app itself.
     static func encoded(
-        _ prompt: Prompt, _ entries: [AppID: AppEntry], deviceName: (Permission) -> String
+        _ prompt: Prompt, _ entries: [AppID: AppEntry], starter: String, deviceName: (Permission) -> String
     ) -> [String: Value] {
         let request = prompt.request
         let app = request.caller.app
-        // The portal stores the answers to its own questions, so there is no duration to choose.
-        let durations = prompt.items.allSatisfy { $0.permission == nil } ? [.once] : Duration.Kind.allCases
         var details: [String: Value] = [
             "app": .string(SafeText.identity(app.description)), "app_name": .string(name(entries[app], app)),
             "app_icon": .string(icon(entries[app]?.icon ?? "")), "sandboxed": .bool(request.caller.isSandboxed),
-            "durations": .strings(durations.map(\.rawValue)),
+            "durations": .strings(durations(of: prompt).map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "since": .uint64(UInt64(clamping: request.arrived)),
             "items": .rows(
                 prompt.items.map { item($0, request.device ?? $0.permission.map(deviceName) ?? "", request) }),
         ]
         details.merge(encoded(prompt.behind, entries)) { $1 }
+        if !starter.isEmpty { details["started_from"] = .string(SafeText.name(starter)) }
         if let pause = prompt.pause { details["pause"] = .uint32(UInt32(clamping: pause)) }
         if let explanation = request.explanation {
             details["explanation"] = .structure([.string(explanation.title), .string(explanation.body)])
         }
         return details
+    }
+
+    /// The portal stores the answers to its own questions, so there is no duration to choose; nor is there for an app that
+    /// stands for any program.
+    static func durations(of prompt: Prompt) -> [Duration.Kind] {
+        let isOfPortal = prompt.items.allSatisfy { $0.permission == nil }
+        return isOfPortal || prompt.request.caller.standsForAny ? [.once] : Duration.Kind.allCases
     }
 
     /// What an update of a prompt has, too.

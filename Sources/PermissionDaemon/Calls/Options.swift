@@ -96,7 +96,7 @@ func parseApp(_ text: String) throws(PermissionError) -> AppID {
     guard let app = AppID(text) else {
         throw PermissionError(
             .invalidArguments,
-            "\(quoted(text)) is not an app: use flatpak:ID, snap:NAME, desktop:ID, exe:/path or exe:/path:/script")
+            "\(quoted(text)) is not an app: use flatpak:ID, snap:NAME, exe:/path or exe:/path:/file")
     }
     return app
 }

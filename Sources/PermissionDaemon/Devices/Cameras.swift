@@ -33,7 +33,7 @@ struct CameraKind: DeviceKind {
         switch answer.video {
         case .capabilities(let flags, let name):
             // The node disappears before its event arrives.
-            guard VideoNode.isCamera(flags), answer.code != ENOENT else { return nil }
+            guard VideoNode.isCamera(flags), VideoNode.isWhole(flags), answer.code != ENOENT else { return nil }
             card = name
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }

@@ -80,26 +80,21 @@ final class PortalInterface {
         identifier.identify(name) { [weak self] caller in
             guard let self else { return }
             guard let caller else { return close(handle) }
-            sync.findApp(asking: caller, id: id) { [weak self] app in
-                // The portal may have closed it meanwhile.
-                guard let self, unidentified[handle] === requester else { return }
-                unidentified[handle] = nil
-                ask(handle, requester, caller, app, window)
-            }
+            // The portal may have closed it meanwhile.
+            guard unidentified[handle] === requester else { return }
+            unidentified[handle] = nil
+            ask(handle, requester, caller, window)
         }
     }
 
-    private func ask(
-        _ handle: String, _ requester: PortalDialogCall, _ caller: Caller, _ app: AppID, _ window: String
-    ) {
-        let asking = Caller(
-            connection: caller.connection, app: app, process: caller.process, isProxy: caller.isProxy)
-        requester.caller = asking
+    private func ask(_ handle: String, _ requester: PortalDialogCall, _ caller: Caller, _ window: String) {
+        requester.caller = caller
         var request = Request(
-            id: requests.newID(), path: handle, caller: asking, items: [requester.key.item], arrived: now(),
+            id: requests.newID(), path: handle, caller: caller, items: [requester.key.item], arrived: now(),
             requester: requester)
         request.parentWindow = window
         request.dialog = requester.dialog
+        sync.opened(requester.key, for: caller)
         requests.feed(.requested(request))
     }
 

@@ -27,14 +27,12 @@ final class PortalStoreSync {
     private let facts: CurrentFacts
     private let connection: Connection
     private let store: DecisionStore
-    /// Finds out which apps IDs mean.
-    private let worker: Worker
     private let log: Logger
     private var rule = PortalSyncRule(given: [:])
     /// Apps by the ID that the portal gave.
     private var apps: [ExactText: Set<AppID>] = [:]
-    /// The most likely apps of other IDs.
-    private var likely: [ExactText: AppID] = [:]
+    /// The entries that open dialogs are about.
+    private var open: Set<PortalKey> = []
     /// Callers without an app ID whose dialogs were answered, while they are on the bus.
     private var nameless: [PortalKey: [String: Caller]] = [:]
     /// Entries that could not be saved as decisions, with the decisions at that time.
@@ -44,14 +42,12 @@ final class PortalStoreSync {
     private var owner: String?
 
     init(
-        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts,
-        worker: Worker, log: Logger
+        connection: Connection, identifier: any CallerLookup, store: DecisionStore, facts: CurrentFacts, log: Logger
     ) {
         self.facts = facts
         name = TrustedName(BusNames.portalStore, connection: connection, identifier: identifier, log: log)
         self.connection = connection
         self.store = store
-        self.worker = worker
         self.log = log
     }
 
@@ -67,22 +63,13 @@ final class PortalStoreSync {
             if let self, let owner, message.sender == owner { entriesChanged(message, owner) }
         }
         storeChanged()
-        findApps(of: answers.map(\.key)) { [weak self] in self?.review() }
+        review()
     }
 
-    /// Passes the app that asks, where `id` is the app ID that the portal gives. `completion` may run before this returns.
-    func findApp(asking caller: Caller, id: String, _ completion: @escaping @LoopActor (AppID) -> Void) {
-        PortalApps.asking(caller, id: id, by: worker, completion)
-    }
-
-    /// Calls `body` once the apps of these entries are known, in the order of the calls.
-    private func findApps(of keys: some Sequence<PortalKey>, _ body: @escaping @LoopActor () -> Void) {
-        let ids = Set(keys.map(\.exactID))
-        PortalApps.find(ids.filter { apps[$0] == nil }, by: worker) { [weak self] found in
-            guard let self else { return }
-            likely.merge(found) { $1 }
-            body()
-        }
+    /// A dialog is open. If permd is killed meanwhile, the portal stores a no for the lost call, which is nobody's answer.
+    func opened(_ key: PortalKey, for caller: Caller) {
+        guard PortalKinds.entry(of: key.item) != nil, key.item.permission != nil, open.insert(key).inserted else { return }
+        store.save(PortalVerdict(key: key, app: caller.app, verdict: .deny)) {}
     }
 
     /// Records the answer to a dialog before it is sent. What the portal may store is on disk when `then` is called.
@@ -97,7 +84,8 @@ final class PortalStoreSync {
         guard key.item.permission != nil, let caller else { return then() }
         if key.appID.isEmpty { nameless[key, default: [:]][caller.connection] = caller }
         let isKnown = !apps[key.exactID, default: []].insert(caller.app).inserted
-        if isGiven, isKnown { return then() }
+        let wasOpened = open.remove(key) != nil
+        if isGiven, isKnown, !wasOpened { return then() }
         store.save(PortalVerdict(key: key, app: caller.app, verdict: answer), then: then)
     }
 
@@ -160,12 +148,8 @@ final class PortalStoreSync {
     /// All entries of a question. Replies and signals come in the order of the changes.
     private func found(_ permissions: Value?, of item: PromptItem, _ owner: String) {
         guard self.owner == owner else { return }
-        let entries = PortalKinds.verdicts(permissions, of: item)
-        let time = Loop.uptimeMilliseconds()
-        findApps(of: entries.keys) { [weak self] in
-            guard let self, self.owner == owner else { return }
-            apply(rule.found(entries, of: item, at: time, by: self))
-        }
+        apply(
+            rule.found(PortalKinds.verdicts(permissions, of: item), of: item, at: Loop.uptimeMilliseconds(), by: self))
     }
 
     // MARK: Effects
@@ -225,7 +209,9 @@ final class PortalStoreSync {
 
     // MARK: Comparing with decisions
 
-    private func apps(of id: ExactText) -> [AppID] { apps[id]?.sorted() ?? likely[id].map { [$0] } ?? [] }
+    private func apps(of id: ExactText) -> [AppID] {
+        apps[id]?.sorted() ?? [PortalApps.likely(id.text)].compactMap(\.self)
+    }
 }
 
 extension PortalStoreSync: @LoopActor PortalJudge {

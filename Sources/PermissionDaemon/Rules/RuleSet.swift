@@ -91,9 +91,18 @@ final class RuleSet {
             let files = folders.files(found?.listings, known: Set(validTexts.keys))
             read(files) { [weak self] contents in
                 guard let self, number == reading else { return }
-                apply(RuleReading(files, contents, validTexts: validTexts), found?.unwatched)
+                followLinks(RuleReading(files, contents, validTexts: validTexts)) { [weak self] in
+                    guard let self, number == reading else { return }
+                    apply($0, found?.unwatched)
+                }
             }
         }
+    }
+
+    /// If a folder does not answer in time, rules match what they say.
+    private func followLinks(_ result: RuleReading, then completion: @escaping @LoopActor (RuleReading) -> Void) {
+        guard !result.rules.isEmpty else { return completion(result) }
+        worker.run(about: "links in rules") { result.followingLinks() } then: { completion($0 ?? result) }
     }
 
     private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (RuleReading.Contents) -> Void) {

@@ -59,6 +59,9 @@ struct DecisionMemory {
         return first
     }
 
+    /// The first deadline of a decision.
+    var firstDeadline: Int64? { decisions.values.flatMap { $0.compactMap(\.deadline) }.min() }
+
     // MARK: Changes
 
     private mutating func replace(_ app: AppID, by rows: [Decision]) {

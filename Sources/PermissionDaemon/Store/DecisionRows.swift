@@ -71,7 +71,7 @@ enum DecisionRows {
         let removed = try database.rows(
             "DELETE FROM decision\(condition.sql) RETURNING \(columns)", condition.values, decision)
         // Whether the process of a `once` decision is running is judged elsewhere; its end removes the row.
-        let inForce = removed.filter { $0.isInForce(at: time, in: scopes) { _ in true } }
+        let inForce = removed.filter { $0.isInForce(at: time, uptime: 0, in: scopes) { _ in true } }
         let rows = Set(inForce.map { HistoryRow(resetOf: $0.app, $0.permission, by: author, at: time) })
         for row in rows { try HistoryRows.write(row, database) }
         return rows.count

@@ -17,6 +17,7 @@ final class DecisionStore {
 
     private let processes: any ProcessLiveness
     private let now: @Sendable () -> EpochSeconds
+    private let uptime: @Sendable () -> Int64
     /// The user's session, which decisions for the session belong to.
     private(set) var session: UserSession
     private var memory = DecisionMemory()
@@ -24,8 +25,8 @@ final class DecisionStore {
     private var isRead = false
     /// Decisions that are being written and replace no other.
     private var growth = 0
-    /// Waits for the next end of an `until` decision.
-    private var nextEnd: LoopTimer?
+    /// Wait for the next end of an `until` decision, by the wall clock and by the time since boot.
+    private var nextEnds: [LoopTimer] = []
 
     /// Called with what has changed without having been asked for.
     var onChange: (@LoopActor (StoreChange) -> Void)?
@@ -36,11 +37,14 @@ final class DecisionStore {
     /// - Parameters:
     ///   - session: The one that ``UserSession/init(path:boot:)`` has read.
     ///   - now: The wall clock.
+    ///   - uptime: Milliseconds since boot.
     init(
         paths: StorePaths, session: UserSession, now: @escaping @Sendable () -> EpochSeconds,
+        uptime: @escaping @Sendable () -> Int64 = { Loop.uptimeMilliseconds() },
         processes: any ProcessLiveness = ProcessWatch(), maximum: Int = Limits.decisions, log: Logger
     ) {
         self.now = now
+        self.uptime = uptime
         self.maximum = maximum
         self.processes = processes
         self.session = session
@@ -55,7 +59,7 @@ final class DecisionStore {
     }
 
     private func read(_ facts: StoredFacts) {
-        memory.read(facts.decisions, atMost: maximum)
+        memory.read(facts.decisions.map(limited), atMost: maximum)
         isRead = true
         let turned = switches.read(facts.off)
         onChange?(.read(switches: turned))
@@ -87,7 +91,7 @@ final class DecisionStore {
     // MARK: In memory
 
     private func isInForce(_ decision: Decision) -> Bool {
-        decision.isInForce(at: now(), in: session.scopes) { processes.isAlive($0) }
+        decision.isInForce(at: now(), uptime: uptime(), in: session.scopes) { processes.isAlive($0) }
     }
 
     /// The decision that is in force for a process of the app: the app's, or else the process's own.
@@ -150,7 +154,7 @@ final class DecisionStore {
             switch isTooMany ? .failure(.full(maximum)) : result {
             case .success:
                 memory.resetsWritten()
-                for decision in decisions { memory.set(decision) }
+                for decision in decisions { memory.set(limited(decision)) }
                 history.wrote(rows.count)
                 then(made(decisions))
             case .failure(let error):
@@ -176,6 +180,10 @@ final class DecisionStore {
         case .until, .always: decision.scope = nil
         }
         return decision
+    }
+
+    private func limited(_ decision: Decision) -> Decision {
+        decision.limited(at: Instant(epoch: now(), uptime: uptime()))
     }
 
     /// The decision as it holds for one process, until that process or permd exits.
@@ -219,8 +227,13 @@ final class DecisionStore {
     /// Decision.isInForce.
     func noticeEnds() {
         end { !isInForce($0) }
-        nextEnd?.cancel()
-        nextEnd = memory.firstEnd.map { Loop.shared.at(epochSeconds: $0) { [weak self] in self?.noticeEnds() } }
+        for timer in nextEnds { timer.cancel() }
+        nextEnds = [
+            memory.firstEnd.map { Loop.shared.at(epochSeconds: $0) { [weak self] in self?.noticeEnds() } },
+            memory.firstDeadline.map {
+                Loop.shared.after(milliseconds: max(0, $0 - uptime())) { [weak self] in self?.noticeEnds() }
+            },
+        ].compactMap(\.self)
     }
 
     /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
@@ -252,7 +265,7 @@ final class DecisionStore {
     /// Writes everything queued and closes the file. Nothing may be written afterwards.
     func close(then: @escaping @LoopActor () -> Void) {
         history.write()
-        nextEnd?.cancel()
+        for timer in nextEnds { timer.cancel() }
         queue.close(then: then)
     }
 }

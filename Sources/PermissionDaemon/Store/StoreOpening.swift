@@ -94,11 +94,46 @@ enum StoreOpening {
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
         if let problem = makeFolders(folder) { return problem }
-        guard let status = FileStatus(folder) else { return "\(folder) cannot be accessed: \(errorText())" }
+        if let link = foreignLink(in: folder) { return "\(link) is a symbolic link of another user; remove it" }
+        guard let target = realpath(folder, nil) else { return "\(folder) cannot be accessed: \(errorText())" }
+        defer { free(target) }
+        guard let status = FileStatus(String(cString: target)) else {
+            return "\(folder) cannot be accessed: \(errorText())"
+        }
         guard status.kind == S_IFDIR else { return "\(folder) is not a folder" }
         guard status.owner == geteuid() else { return "\(folder) belongs to another user" }
         if status.mode & 0o077 != 0 { chmod(folder, 0o700) }
         return nil
+    }
+
+    /// The kernel follows no more either (path_resolution(7)).
+    private static let mostLinks = 40
+
+    /// The first link on the way to a folder that belongs neither to the user nor to root: its owner could lead permd to
+    /// another folder at any time.
+    private static func foreignLink(in folder: String) -> String? {
+        var (path, links) = ("", 0)
+        var rest = Array(folder.split(separator: "/").reversed())
+        while let part = rest.popLast(), links <= mostLinks {
+            if part == ".." { path = StoreOpening.folder(of: path) }
+            guard part != "..", part != "." else { continue }
+            path += "/\(part)"
+            guard let status = FileStatus(path), status.kind == S_IFLNK else { continue }
+            guard [0, geteuid()].contains(status.owner) else { return path }
+            links += 1
+            guard let target = readLink(path) else { return nil }
+            path = target.hasPrefix("/") ? "" : StoreOpening.folder(of: path)
+            rest += target.split(separator: "/").reversed()
+        }
+        return nil
+    }
+
+    private static func readLink(_ path: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = bytes.withUnsafeMutableBytes {
+            readlink(path, $0.bindMemory(to: CChar.self).baseAddress!, $0.count)
+        }
+        return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
     }
 
     private static func makeFolders(_ folder: String) -> String? {

@@ -17,7 +17,11 @@ struct AppName: ExpressibleByArgument {
     /// Returns a full identity unchanged, even that of an unknown app; otherwise the only known app whose identity
     /// after its prefix equals, ends in, or contains the text.
     func resolve(_ settings: PermissionSettings) async throws -> AppID {
-        if let app = AppID(text) { return app }
+        if let app = AppID(text) {
+            // An identity is shown with more escapes than it has.
+            guard text.contains("%") else { return app }
+            return try await AppName.known(settings).first { SafeText.identity($0.description) == text } ?? app
+        }
         try AppName.checkForm(text)
         return try AppName.choose(text, among: try await AppName.known(settings))
     }
@@ -39,7 +43,7 @@ struct AppName: ExpressibleByArgument {
 
     /// Names the installed apps that the text may mean, with their identities.
     private static func unknown(_ text: String) -> Failure {
-        let forms: TerminalText = "flatpak:ID, snap:NAME, desktop:ID or exe:/path"
+        let forms: TerminalText = "flatpak:ID, snap:NAME or exe:/path"
         let installed = InstalledApps.matching(text)
         guard !installed.isEmpty else {
             return Failure(
@@ -68,7 +72,6 @@ struct AppName: ExpressibleByArgument {
             case .exe: "exe: is followed by the absolute path of a program, with %3A for : and %25 for %"
             case .flatpak: "flatpak: is followed by the app's ID, as flatpak list shows it"
             case .snap: "snap: is followed by the snap's name, as snap list shows it"
-            case .desktop: "desktop: is followed by the name of a desktop entry, without its folder and .desktop"
             }
         throw Failure(.no, "“\(text)” is not an app's identity; \(form)")
     }

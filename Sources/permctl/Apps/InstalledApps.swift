@@ -7,7 +7,7 @@ import System
 /// An app with the identity that it will have.
 struct InstalledApp {
     let app: AppID
-    /// The name for the user, and how the app has to be started to have this identity.
+    /// The name for the user.
     let text: String
 }
 
@@ -31,16 +31,13 @@ enum InstalledApps {
         return found
     }
 
-    /// An app of the desktop also runs when its program is started in another way, with another identity.
     private static func apps(_ id: String, _ value: (String) -> String) -> [InstalledApp] {
         let name = value("Name").isEmpty ? id : value("Name")
         for (kind, key) in [("flatpak", "X-Flatpak"), ("snap", "X-SnapInstanceName")] {
             if let app = AppID("\(kind):\(value(key))") { return [InstalledApp(app: app, text: name)] }
         }
-        let desktop = AppID("desktop:\(id)").map { InstalledApp(app: $0, text: "\(name), started from the desktop") }
         let command = value("Exec").split(separator: " ").first.flatMap { program(String($0)) }
-        let other = command.map { InstalledApp(app: $0, text: "\(name), started in another way") }
-        return [desktop, other].compactMap { $0 }
+        return command.map { [InstalledApp(app: $0, text: name)] } ?? []
     }
 
     /// The identity of a command's program; nil for a script, whose identity depends on how it is started.

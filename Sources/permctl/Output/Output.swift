@@ -5,6 +5,7 @@ import CLinux
 import FoundationEssentials
 import Glibc
 import PermissionClient
+import System
 
 /// The output options of a verb.
 struct OutputOptions: ParsableArguments {
@@ -87,8 +88,8 @@ enum Output {
     /// Writes a question to stderr, without a line break.
     static func ask(_ text: TerminalText) { write(text, to: STDERR_FILENO) }
 
-    /// Writes without buffering, so that the reader of a pipe sees each line at once. Stops if writing fails, as when
-    /// that reader has exited.
+    /// Writes without buffering, so that the reader of a pipe sees each line at once. Stops if that reader has exited. Ends
+    /// the program if stdout cannot be written otherwise, as on a full disk.
     static func write(_ text: TerminalText, to fd: Int32) { write(text.text, to: fd) }
 
     private static func write(_ text: String, to fd: Int32) {
@@ -96,9 +97,15 @@ enum Output {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
+            guard count > 0 else { return failed(fd, errno) }
             rest = rest.dropFirst(count)
         }
+    }
+
+    private static func failed(_ fd: Int32, _ code: Int32) {
+        guard fd == STDOUT_FILENO, code != EPIPE else { return }
+        complain("the output could not be written: \(errorText(code))")
+        exit(ExitReason.output.rawValue)
     }
 
     static func json(_ value: some Encodable, pretty: Bool = true) throws {

@@ -86,9 +86,9 @@ struct AuthorizerTests {
         ("exe:/usr/bin/xdg-dbus-proxy", true, ["ok", denied, "ok", denied, missing, denied]),
         (nil, false, [denied, denied, "ok", denied, missing, denied]),
     ])
-    func everyClassAdmitsItsCallers(_ app: String?, _ isProxy: Bool, _ expected: [String]) async throws {
+    func everyClassAdmitsItsCallers(_ app: String?, _ mayBeSandboxed: Bool, _ expected: [String]) async throws {
         let bench = try await Bench()
-        if let app { bench.identifier.add(bench.client, app, isProxy: isProxy) }
+        if let app { bench.identifier.add(bench.client, app, mayBeSandboxed: mayBeSandboxed) }
         // The second round finds a caller that is identified already.
         for _ in 0..<2 {
             var answers: [String] = []

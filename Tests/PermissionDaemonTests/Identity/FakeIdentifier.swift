@@ -18,10 +18,10 @@ final class FakeIdentifier: CallerLookup {
     private var known: Set<String> = []
 
     /// Assigns an app to a connection.
-    func add(_ connection: Connection, _ app: String, isProxy: Bool = false) {
+    func add(_ connection: Connection, _ app: String, mayBeSandboxed: Bool = false) {
         callers[connection.uniqueName] = Caller(
             connection: connection.uniqueName, app: AppID(app)!, process: ProcessKey(pid: 1, startTime: 1),
-            isProxy: isProxy)
+            mayBeSandboxed: mayBeSandboxed)
     }
 
     func cached(_ name: String) -> Caller? { known.contains(name) ? callers[name] : nil }

@@ -24,7 +24,7 @@ struct PrivilegedProgramTests {
         let alive = UnixFD(owning: Pidfd.open(getpid()))
         let identity = AppIdentity(reader: process.reader)
         return try identity.process(
-            identity.evidence(FakeProcess.pid), running: program, under: alive.raw
+            identity.evidence(FakeProcess.pid), running: Array(program.utf8), under: alive.raw
         ).app.description
     }
 

@@ -65,8 +65,7 @@ struct PortalStoreSyncTests {
             identifier.add(portals.service.connection, owner)
             connection = try bus.connect()
             sync = PortalStoreSync(
-                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts,
-                worker: worker, log: quietLog)
+                connection: connection, identifier: identifier, store: parts.store, facts: parts.facts, log: quietLog)
             sync.decisions = decisions
         }
 
@@ -145,29 +144,11 @@ struct PortalStoreSyncTests {
         let bench = try await Bench()
         try await bench.start()
         bench.portals.write("devices camera", "org.example.App", ["no"])
-        // No Flatpak of this name is installed.
-        let app = "desktop:org.example.App"
+        let app = "flatpak:org.example.App"
         #expect(try await bench.decisions.settled.wait(for: 1) == ["\(app) camera deny"])
         await written(bench.parts.store)
         bench.portals.write("devices camera", "org.example.App", nil)
         #expect(try await bench.decisions.forgotten.wait(for: 1) == ["\(app) camera"])
-        await bench.end()
-    }
-
-    /// Whether an entry is about a Flatpak is not known while its folder hangs. After a while the app is taken to be one.
-    @Test func aFolderOfFlatpaksThatHangs() async throws {
-        let bench = try await Bench()
-        try await bench.start()
-        let gate = Gate()
-        bench.worker.run(about: "desktop entries") {
-            gate.wait()
-        } then: { _ in
-        }
-        bench.portals.write("devices camera", "org.example.App", ["no"])
-        try await bench.settle()
-        #expect(bench.decisions.settled.all.isEmpty)
-        #expect(try await bench.decisions.settled.wait(for: 1) == ["flatpak:org.example.App camera deny"])
-        gate.open()
         await bench.end()
     }
 

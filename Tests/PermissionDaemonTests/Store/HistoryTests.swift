@@ -60,13 +60,13 @@ struct HistoryTests {
     @Test(arguments: ["flatpak:org.evil", "exe:/usr/bin/evil"])
     nonisolated func oneHostileApp(_ evil: String) throws {
         var play = Play(database: try database(), limit: 200)
-        for app in ["flatpak:org.a", "snap:b", "exe:/c", "desktop:d"] {
+        for app in ["flatpak:org.a", "snap:b", "exe:/c", "exe:/d"] {
             try play.add(app, .person, times: 20)
             try play.add(app, .nobody, times: 9)
         }
         try play.add(evil, times: 2000)
         #expect(try play.count("by = 'person'") == 80)
-        for app in ["flatpak:org.a", "snap:b", "exe:/c", "desktop:d"] {
+        for app in ["flatpak:org.a", "snap:b", "exe:/c", "exe:/d"] {
             #expect(try play.count("app = '\(app)' AND by = ''") == 9, "\(app)")
         }
         // Its own newest rows are kept.

@@ -83,6 +83,35 @@ struct LifetimeTests {
         return log
     }
 
+    /// However the clock is set, a decision holds no longer than it was given for.
+    @Test func theClockGoesBack() async throws {
+        let uptime = ManualClock(1000)
+        let open = { [self] in
+            openStore(
+                paths, now: { [clock] in clock.now }, uptime: { uptime.now * 1000 }, processes: processes)
+        }
+        let forAnHour = { (permission: Permission) in
+            Decision(
+                app: app, permission: permission, verdict: .grant, duration: .until(clock.now + 3600),
+                decided: clock.now, by: .person)
+        }
+        let store = open()
+        try await commit(store, forAnHour(.camera))
+        clock.advance(by: -14 * 86_400)
+        uptime.advance(by: 3000)
+        #expect(inForce(store) == [.camera])
+        uptime.advance(by: 600)
+        #expect(inForce(store) == [])
+        try await commit(store, forAnHour(.microphone))
+        await close(store)
+        // How long it has held is not known any more.
+        clock.advance(by: -86_400)
+        let again = open()
+        await written(again)
+        #expect(inForce(again) == [])
+        await close(again)
+    }
+
     private func rows() throws -> Int64? {
         try Database(path: paths.stateFile, isReadOnly: true).integer("SELECT count(*) FROM decision")
     }

@@ -29,13 +29,14 @@ final class FakeProcesses: ProcessLiveness {
 @LoopActor
 func openStore(
     _ paths: StorePaths, boot: String = "boot", now: @escaping @Sendable () -> EpochSeconds = { 1000 },
+    uptime: @escaping @Sendable () -> Int64 = { Loop.uptimeMilliseconds() },
     processes: FakeProcesses = FakeProcesses(), maximum: Int = Limits.decisions
 ) -> DecisionStore {
     var log = Logger(label: "test")
     log.logLevel = .critical
     let session = UserSession(path: paths.sessionFile, boot: boot)
     return DecisionStore(
-        paths: paths, session: session, now: now, processes: processes, maximum: maximum, log: log)
+        paths: paths, session: session, now: now, uptime: uptime, processes: processes, maximum: maximum, log: log)
 }
 
 /// Makes decisions, all or none.

@@ -1,0 +1,54 @@
+// What a process's environment and the files that it sees say about it. Whoever made them may have chosen what, so this is
+// for programs outside sandboxes only; reading it may block.
+
+import Glibc
+
+extension ProcessReader {
+    /// Environments are far smaller, and the kernel allows 6 MiB with the arguments.
+    private static let maximumEnvironment = 512 << 10
+    /// Each mount is a line of some hundred bytes.
+    private static let maximumMounts = 1 << 20
+
+    /// Returns the value that a variable of the environment had when the process was started; nil if there is none.
+    func variable(_ name: String, of pid: Int32) -> [UInt8]? {
+        let all = try? read("\(root)/\(pid)/environ", maximum: ProcessReader.maximumEnvironment, mayBeCut: true)
+        let start = Array("\(name)=".utf8)
+        return all?.split(separator: 0).first { $0.starts(with: start) }.map { Array($0.dropFirst(start.count)) }
+    }
+
+    /// Returns one of `S_IFREG`, `S_IFDIR` and so on for a path in the process's root directory, links followed; nil if there
+    /// is nothing.
+    func kind(of path: [UInt8], seenBy pid: Int32) -> UInt32? {
+        var status = stat()
+        let found = whole(path, pid).withUnsafeBytes { stat($0.bindMemory(to: CChar.self).baseAddress!, &status) == 0 }
+        return found ? status.st_mode & S_IFMT : nil
+    }
+
+    /// Whether a program has mounted a file system of its own at that path (`/proc/PID/mountinfo`, proc(5)).
+    func isFuse(_ path: [UInt8], seenBy pid: Int32) -> Bool {
+        let all = try? read("\(root)/\(pid)/mountinfo", maximum: ProcessReader.maximumMounts, mayBeCut: true)
+        return all?.split(separator: UInt8(ascii: "\n")).contains { line in
+            let fields = line.split(separator: UInt8(ascii: " "))
+            guard fields.count > 6, fields[4].elementsEqual(path),
+                let end = fields.firstIndex(where: { $0.elementsEqual("-".utf8) }), end + 1 < fields.count
+            else { return false }
+            return fields[end + 1].elementsEqual("fuse".utf8) || fields[end + 1].starts(with: "fuse.".utf8)
+        } ?? false
+    }
+
+    /// Whether the path is a regular file in the process's root directory that says it is an AppImage.
+    func isAppImage(_ path: [UInt8], seenBy pid: Int32) -> Bool {
+        let fd = whole(path, pid).withUnsafeBytes {
+            open($0.bindMemory(to: CChar.self).baseAddress!, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        }
+        guard fd >= 0 else { return false }
+        defer { close(fd) }
+        var status = stat()
+        var start = [UInt8](repeating: 0, count: 10)
+        return fstat(fd, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+            && pread(fd, &start, start.count, 0) == start.count
+            && start.starts(with: [0x7F] + Array("ELF".utf8)) && start[8...] == Array("AI".utf8)[...]
+    }
+
+    private func whole(_ path: [UInt8], _ pid: Int32) -> [UInt8] { Array("\(root)/\(pid)/root".utf8) + path + [0] }
+}

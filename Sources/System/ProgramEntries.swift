@@ -1,0 +1,128 @@
+// The desktop entry of a program outside sandboxes, which gives it a name and an icon: the one that starts it, or a program
+// of its folder. What started the program does not matter.
+
+import Glibc
+import PermissionModel
+import Synchronization
+
+enum ProgramEntries {
+    private struct Entry {
+        /// Of the desktop entry.
+        let path: String
+        /// Of the program, links followed.
+        let program: [UInt8]
+        let name: String
+        /// Without what stands for files.
+        let argumentCount: Int
+        let isHidden: Bool
+
+        var folder: [UInt8] { ProgramEntries.folder(of: program) }
+    }
+
+    private struct Index {
+        /// When each folder was changed, in nanoseconds.
+        var stamps: [String: Int64] = [:]
+        var entries: [Entry] = []
+    }
+
+    private static let index = Mutex(Index())
+
+    /// Folders in which programs that have nothing to do with each other lie, besides those of `$PATH`.
+    private static let sharedFolders = ["/usr/lib", "/usr/libexec", "/lib", "/opt", "/usr/games", "/tmp"]
+
+    /// The path of the entry; nil if there is none, or several with different names. May block.
+    static func path(of app: AppID) -> String? {
+        guard let program = app.paths.last.map({ Array($0.utf8) }) else { return nil }
+        let entries = current()
+        let exact = entries.filter { $0.program == program }
+        let folder = folder(of: program)
+        let possible = !exact.isEmpty || isShared(folder) ? exact : entries.filter { $0.folder == folder }
+        let shown = possible.filter { !$0.isHidden }
+        let best = shown.isEmpty ? possible : shown
+        let fewest = best.map(\.argumentCount).min()
+        let found = best.filter { $0.argumentCount == fewest }
+        return Set(found.map(\.name)).count == 1 ? found[0].path : nil
+    }
+
+    private static func folder(of path: [UInt8]) -> [UInt8] {
+        Array(path[..<(path.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex)])
+    }
+
+    private static func isShared(_ folder: [UInt8]) -> Bool {
+        let text = String(decoding: folder, as: UTF8.self)
+        return (sharedFolders + searchPath + [Folders.home, ""]).contains(text)
+            || text.hasPrefix("/usr/lib/") && text.hasSuffix("-linux-gnu")
+    }
+
+    private static var searchPath: [String] {
+        (Folders.variable("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map(String.init)
+    }
+
+    // MARK: The index
+
+    /// Read again when a folder has changed. A file that is changed in its place is noticed with the next of these.
+    private static func current() -> [Entry] {
+        index.withLock { index in
+            let folders = AppDirectory.folders(of: .exe)
+            let stamps = Dictionary(folders.map { ($0, changeTime(of: $0)) }, uniquingKeysWith: { first, _ in first })
+            if stamps != index.stamps { index = Index(stamps: stamps, entries: read(folders)) }
+            return index.entries
+        }
+    }
+
+    private static func changeTime(of folder: String) -> Int64 {
+        var status = stat()
+        guard stat(folder, &status) == 0 else { return 0 }
+        return Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+    }
+
+    /// An entry replaces those of its name in later folders.
+    private static func read(_ folders: [String]) -> [Entry] {
+        var seen: Set<String> = []
+        return folders.flatMap { folder in
+            Folders.names(in: folder).filter { $0.hasSuffix(".desktop") && seen.insert($0).inserted }
+                .compactMap { entry("\(folder)/\($0)") }
+        }
+    }
+
+    private static func entry(_ path: String) -> Entry? {
+        guard let file = KeyFile(path: path) else { return nil }
+        func value(_ key: String) -> String { file.string(key, in: "Desktop Entry") ?? "" }
+        // env(1) starts what follows its variables.
+        let words = Array(commandWords(value("Exec")).drop { $0 == "env" || $0 == "/usr/bin/env" || $0.contains("=") })
+        guard let command = words.first, let program = program(command) else { return nil }
+        let isHidden = value("Hidden") == "true" || value("NoDisplay") == "true"
+        return Entry(
+            path: path, program: program, name: value("Name"),
+            argumentCount: words.dropFirst().count { $0.first != "%" }, isHidden: isHidden)
+    }
+
+    private static func program(_ command: String) -> [UInt8]? {
+        let paths = command.hasPrefix("/") ? [command] : searchPath.map { "\($0)/\(command)" }
+        guard let path = paths.first(where: { access($0, X_OK) == 0 }), let real = realpath(path, nil) else {
+            return nil
+        }
+        defer { free(real) }
+        return StorePath.withoutVersion(Array(String(cString: real).utf8))
+    }
+
+    /// The words of a command as the Desktop Entry Specification quotes them.
+    static func commandWords(_ command: String) -> [String] {
+        var words: [String] = []
+        var (word, isQuoted, isWord) = ("", false, false)
+        var rest = command[...]
+        while let character = rest.popFirst() {
+            switch character {
+            case "\"": (isQuoted, isWord) = (!isQuoted, true)
+            case "\\" where isQuoted: word.append(rest.popFirst() ?? "\\")
+            case " " where !isQuoted:
+                if isWord { words.append(word) }
+                (word, isWord) = ("", false)
+            default:
+                word.append(character)
+                isWord = true
+            }
+        }
+        return isWord ? words + [word] : words
+    }
+}
