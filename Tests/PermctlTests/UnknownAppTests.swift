@@ -42,9 +42,9 @@ struct UnknownAppTests {
             #expect(lines[0][0] == "permctl:" && lines[0][1].contains("full identity"))
             #expect(
                 lines.dropFirst().map { $0[0] } == [
-                    "exe:\(home.file("bin/foxprogram"))", "flatpak:org.mozilla.firefox",
+                    "flatpak:org.mozilla.firefox", "exe:\(home.file("bin/foxprogram"))",
                 ], "\(result.errors)")
-            #expect(lines[2][1].hasSuffix("  Firefox"))
+            #expect(lines[1][1].hasSuffix("  Firefox"))
         }
         let snap = try await stage.run("deny", "WEBFOX", "camera", environment: environment(home))
         #expect(snap.errors.contains("snap:webfox"))

@@ -95,21 +95,21 @@ struct QueueLimitTests {
             """
             > settings waiting=8
             > agent A desktop
-            > request 1 a camera
+            > request 1 /a camera
             shown A #1 camera
-            > request 2 b camera
+            > request 2 /b camera
             queued 1
-            > request 3 c camera
+            > request 3 /c camera
             queued 2
-            > request 4 d camera
+            > request 4 /d camera
             queued 3
-            > request 5 e camera
+            > request 5 /e camera
             queued 4
-            > request 6 f camera
+            > request 6 /f camera
             queued 5
-            > request 7 g camera
+            > request 7 /g camera
             queued 6
-            > request 8 h camera
+            > request 8 /h camera
             refuse 8 LimitExceeded
             > request 9 flatpak.x camera
             queued 7

@@ -233,9 +233,9 @@ struct QueueScript {
         return configuration
     }
 
-    /// `/path`, `flatpak.NAME`, or the name of a desktop entry.
+    /// `/path`, `flatpak.NAME`, or the name of a snap.
     private func app(_ name: String) -> AppID {
-        let kind = name.hasPrefix("/") ? "exe" : name.hasPrefix("flatpak.") ? "flatpak" : "desktop"
+        let kind = name.hasPrefix("/") ? "exe" : name.hasPrefix("flatpak.") ? "flatpak" : "snap"
         return AppID("\(kind):\(name)")!
     }
     private func agent(_ name: String) -> AgentID { AgentID(connection: ":\(name)", path: "/\(name)") }
