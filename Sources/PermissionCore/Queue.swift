@@ -43,12 +43,12 @@ package struct Queue {
     // MARK: Queries
 
     /// Those not yet answered, in order.
-    package var requests: [Request] { slots.compactMap(\.request) }
+    package var requests: [Request] { slots.filter(\.isWaiting).compactMap(\.request) }
 
-    var count: Int { slots.count(where: \.isRequest) }
+    var count: Int { slots.count(where: \.isWaiting) }
 
     package func request(at path: String) -> Request? {
-        slots.lazy.compactMap(\.request).first { $0.path == path }
+        slots.lazy.compactMap(\.request).first { $0.path == path && $0.withdrawal == nil }
     }
 
     /// Returns the ID of a new request.
@@ -97,6 +97,7 @@ package struct Queue {
         switch timer {
         case .agentWait: agentWaitIsOver(now, facts)
         case .prompt(let id): promptTimedOut(id, now, facts)
+        case .withdrawal(let id): withdrawalIsOver(id, now, facts)
         case .reservation(let connection): slots.removeAll { $0.reservation?.connection == connection }
         }
     }
@@ -116,7 +117,11 @@ package struct Queue {
             if let prompt = request.prompt {
                 effects += [.dropPrompt(prompt.id), .stopTimer(.prompt(prompt.id))]
             }
-            effects.append(.forget(request))
+            if request.withdrawal == nil {
+                effects.append(.forget(request))
+            } else {
+                effects.append(.stopTimer(.withdrawal(request.id)))
+            }
             guard !request.isSettling else { continue }
             record(request.open(in: facts).map { request.row($0, .withdrawn, .nobody, now) })
         }
@@ -130,6 +135,10 @@ package struct Queue {
         for slot in slots {
             switch slot {
             case .request(let request):
+                guard request.withdrawal == nil else {
+                    effects.append(.stopTimer(.withdrawal(request.id)))
+                    continue
+                }
                 var reply = reply(to: request, .failed(Queue.stopping), facts)
                 reply.isStopping = true
                 effects.append(.respond(request, reply))
@@ -168,7 +177,7 @@ package struct Queue {
         for index in slots.indices {
             guard let request = slots[index].request else { continue }
             let place = QueuePlace(state: request.prompt == nil ? .queued : .showing, position: position)
-            if request.place != place {
+            if request.place != place, request.withdrawal == nil {
                 update(at: index) { $0.place = place }
                 if let moved = slots[index].request { effects.append(.moved(moved, from: request.place)) }
             }

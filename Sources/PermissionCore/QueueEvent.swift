@@ -39,6 +39,8 @@ package enum TimerID: Sendable, Hashable {
     case agentWait
     /// Limits how long a prompt waits for an answer.
     case prompt(PromptID)
+    /// Limits how long the prompt of a request without a caller stays open.
+    case withdrawal(RequestID)
     /// Limits how long a place is kept for a connection's next request.
     case reservation(connection: String)
 }
@@ -83,7 +85,7 @@ package enum QueueEffect {
     /// Reply to the call with an error; there is no request.
     case refuse(Request, PermissionError)
     case respond(Request, Reply)
-    /// The request has ended without a Response.
+    /// The request has ended without a Response for its caller.
     case forget(Request)
     case showPrompt(AgentID, Prompt)
     case updatePrompt(AgentID, PromptID, RequestsBehind)

@@ -12,7 +12,7 @@ extension Queue {
                 return stopWaitingForAgent()
             }
             let open = request.open(in: facts)
-            if open.isEmpty {
+            if open.isEmpty || request.withdrawal != nil {
                 finish(at: 0, now, facts)
             } else if !isSeatActive {
                 return stopWaitingForAgent()
@@ -53,7 +53,7 @@ extension Queue {
             apps.append(app)
             if apps.count == Limits.appsBehind { break }
         }
-        return RequestsBehind(count: count - 1, apps: apps)
+        return RequestsBehind(count: slots.dropFirst().count(where: \.isWaiting), apps: apps)
     }
 
     /// Updates what the agent of the prompt on screen knows to be behind it.

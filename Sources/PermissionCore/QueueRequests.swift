@@ -12,6 +12,9 @@ extension Queue {
             return recordSettled(request, now, facts)
         }
         excludePaused(&request, now, facts)
+        if let withdrawn = slots.first?.request, takesPlace(request, of: withdrawn, facts) {
+            return takePlace(request, of: withdrawn)
+        }
         let isAnswered = request.open(in: facts).isEmpty
         if !isAnswered, let refusal = throttleRefusal(of: request, now) ?? limitRefusal(of: request) {
             return effects.append(.refuse(request, refusal))
@@ -28,10 +31,28 @@ extension Queue {
             slots.insert(.request(request), at: ended.index)
             mustRenumber = true
         } else {
-            request.place = QueuePlace(position: count)
+            request.place = QueuePlace(position: slots.count { $0.request != nil })
             slots.append(.request(request))
             effects.append(.moved(request, from: nil))
         }
+    }
+
+    // MARK: The place of a withdrawn request
+
+    /// Whether the prompt of a withdrawn request, as of a page that is loaded again, is also that of this one.
+    private func takesPlace(_ request: Request, of withdrawn: Request, _ facts: some Facts) -> Bool {
+        guard withdrawn.withdrawal != nil, !withdrawn.isSettling, let prompt = withdrawn.prompt else { return false }
+        return request.continues(withdrawn) && request.open(in: facts) == prompt.items
+    }
+
+    private mutating func takePlace(_ request: Request, of withdrawn: Request) {
+        var request = request
+        request.prompt = withdrawn.prompt
+        request.tried = withdrawn.tried
+        request.place = withdrawn.place
+        slots[0] = .request(request)
+        effects += [.stopTimer(.withdrawal(withdrawn.id)), .accept(request), .moved(request, from: nil)]
+        endReservation(of: request.caller.connection)
     }
 
     private func throttleRefusal(of request: Request, _ now: Instant) -> PermissionError? {
@@ -47,12 +68,12 @@ extension Queue {
     }
 
     private func limitRefusal(of request: Request) -> PermissionError? {
-        let own = slots.count { $0.request?.app == request.app }
+        let own = slots.count { $0.isWaiting && $0.request?.app == request.app }
         if own >= configuration.waitingPerApp {
             return PermissionError(
                 .limitExceeded, "this app has \(own) requests waiting; ask again when one is answered")
         }
-        let related = slots.count { $0.request?.isRelated(to: request) == true }
+        let related = slots.count { $0.isWaiting && $0.request?.isRelated(to: request) == true }
         if let folder = request.userFolder, related >= configuration.waitingPerApp * Limits.appsPerFolder {
             return PermissionError(
                 .limitExceeded, "programs in \(SafeText.line(folder)) have \(related) requests waiting; ask again later"
@@ -60,7 +81,7 @@ extension Queue {
         }
         let count = count
         let isSandboxed = request.caller.isSandboxed
-        let others = slots.count { $0.request?.caller.isSandboxed == false }
+        let others = slots.count { $0.isWaiting && $0.request?.caller.isSandboxed == false }
         let kept = configuration.waiting / Limits.sandboxedPlaces
         if count >= configuration.waiting || !isSandboxed && others >= configuration.waiting - kept {
             return PermissionError(.limitExceeded, "\(count) requests are waiting in total; ask again later")
@@ -123,6 +144,7 @@ extension Queue {
     mutating func finish(at index: Int, _ now: Instant, _ facts: some Facts) {
         guard let request = slots[index].request else { return }
         remove(at: index)
+        guard request.withdrawal == nil else { return withdrawalEnded(request, now, facts) }
         answer(request, at: index, settledReply(to: request, now, facts), now)
         recordSettled(request, now, facts)
     }
@@ -131,6 +153,7 @@ extension Queue {
     mutating func fail(at index: Int, _ error: PermissionError, _ now: Instant, _ facts: some Facts) {
         guard let request = slots[index].request else { return }
         remove(at: index)
+        guard request.withdrawal == nil else { return withdrawalEnded(request, now, facts) }
         answer(request, at: index, reply(to: request, .failed(error), facts), now)
         record(request.open(in: facts).map { request.row($0, .failed, .nobody, now) })
     }
@@ -155,33 +178,53 @@ extension Queue {
         for index in slots.indices.reversed() {
             guard let request = slots[index].request, request.caller.connection == connection else { continue }
             // The end of an enforcement point is not an action of the apps that it asked for.
-            if withdraw(at: index, .left, now, facts), request.device == nil {
-                withdrew = request
-            }
+            withdrew = withdraw(at: index, .left, now, facts) && request.device == nil ? request : nil
         }
         // A program that exits counts as one withdrawal, regardless of how many requests it had.
         if let withdrew { countWithdrawal(of: withdrew, now, facts) }
     }
 
-    /// Removes a request whose caller wants no answer. Returns false if its answer is already being written.
+    /// Removes a request whose caller wants no answer. Its prompt stays open for a moment, for an app that asks again.
+    /// Returns false if the prompt stays, or an answer is already being written.
     private mutating func withdraw(at index: Int, _ why: WithdrawalReason, _ now: Instant, _ facts: some Facts) -> Bool
     {
-        guard let request = slots[index].request else { return false }
-        if let prompt = request.prompt, !request.isSettling { withdrawPrompt(prompt, why) }
+        guard let request = slots[index].request, request.withdrawal == nil else { return false }
+        effects.append(.forget(request))
+        if request.prompt != nil, !request.isSettling {
+            update(at: index) { $0.withdrawal = why }
+            effects.append(.startTimer(.withdrawal(request.id), milliseconds: Limits.withdrawalGrace * 1000))
+            return false
+        }
         let open = request.isSettling ? [] : request.open(in: facts)
         remove(at: index)
         // Until the answer is on disk, the app's next request would ask the same question again.
         if request.isSettling { slots.insert(.settling(request.id), at: index) }
-        effects.append(.forget(request))
         record(open.map { request.row($0, .withdrawn, .nobody, now) })
         return !request.isSettling
+    }
+
+    /// The app has not asked again: its prompt is taken from the screen.
+    mutating func withdrawalIsOver(_ id: RequestID, _ now: Instant, _ facts: some Facts) {
+        guard let request = slots.first?.request, request.id == id, let why = request.withdrawal, !request.isSettling
+        else { return }
+        if let prompt = request.prompt { withdrawPrompt(prompt, why) }
+        remove(at: 0)
+        record(request.open(in: facts).map { request.row($0, .withdrawn, .nobody, now) })
+        if why == .closed || request.device == nil { countWithdrawal(of: request, now, facts) }
+    }
+
+    /// A withdrawn request has left the queue before its prompt's time was over.
+    private mutating func withdrawalEnded(_ request: Request, _ now: Instant, _ facts: some Facts) {
+        effects.append(.stopTimer(.withdrawal(request.id)))
+        record(request.open(in: facts).map { request.row($0, .withdrawn, .nobody, now) })
     }
 
     /// Counts a withdrawal. If the app is now throttled, its other requests fail, except the one on screen.
     private mutating func countWithdrawal(of request: Request, _ now: Instant, _ facts: some Facts) {
         let app = request.app
-        if let prompt = request.prompt { leftUnanswered(app, for: now.uptime - prompt.shown, now, facts) }
-        guard withdrawals.withdrew(app, at: now.uptime) else { return }
+        let shown = request.prompt.map { now.uptime - $0.shown }
+        if let shown { leftUnanswered(app, for: shown, now, facts) }
+        guard shown ?? 0 < Limits.flicker * 1000, withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
         let isWaiting = { (request: Request) in
             request.app == app && request.prompt == nil && !request.isSettling

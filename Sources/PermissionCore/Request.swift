@@ -84,6 +84,8 @@ package struct Request {
     var prompt: OpenPrompt?
     /// Whether an answer is being written.
     var isSettling = false
+    /// Why its caller wants no answer any more, while its prompt is still open.
+    var withdrawal: WithdrawalReason?
     /// Milliseconds left of the reservation whose place this request took.
     var remainingReservation: Int64?
 
@@ -105,6 +107,14 @@ package struct Request {
     /// Whether the other one is of the same app, or of a program in the same folder of a user.
     func isRelated(to other: Request) -> Bool {
         app == other.app || userFolder != nil && userFolder == other.userFolder
+    }
+
+    /// Whether it asks the same as the other one, so that the person need not see another prompt.
+    func continues(_ other: Request) -> Bool {
+        app == other.app && items == other.items && reasons == other.reasons && explanation == other.explanation
+            && dialog == other.dialog && device == other.device
+            && caller.isSandboxed == other.caller.isSandboxed
+            && (!caller.mayBeSandboxed || caller.process == other.caller.process)
     }
 
     func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Instant) -> Decision {
@@ -138,7 +148,8 @@ indirect enum Slot {
         if case .request(let request) = self { request } else { nil }
     }
 
-    var isRequest: Bool { if case .request = self { true } else { false } }
+    /// Whether a caller waits for its answer.
+    var isWaiting: Bool { if case .request(let request) = self { request.withdrawal == nil } else { false } }
 
     var reservation: Reservation? {
         if case .reservation(let reservation) = self { reservation } else { nil }

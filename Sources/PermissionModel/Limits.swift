@@ -20,6 +20,11 @@ public enum Limits {
     /// Seconds for which a throttled app gets no prompts: as long as ``withdrawalWindow``, so that it gets at most
     /// ``withdrawals`` prompts in that time.
     public static let withdrawalPause: EpochSeconds = 60
+    /// Seconds for which the prompt of a request without a caller stays open: a page that is loaded again, or a program that
+    /// is restarted, asks again within them.
+    public static let withdrawalGrace: Int64 = 2
+    /// Seconds of a prompt on screen from which on its withdrawal does not count: it did not flicker.
+    public static let flicker: Int64 = 5
     /// The number of apps whose withdrawals are counted. It bounds the memory that a program with ever new identities
     /// can use, and exceeds the number of apps that make requests within a minute on any desktop.
     public static let withdrawingApps = 1024

@@ -149,7 +149,10 @@ private struct Play {
         for effect in effects { check(effect) }
         let requests = queue.requests
         let positions = requests.map { $0.place?.position }
-        require(positions == Array(0..<requests.count), "positions \(positions)")
+        // The prompt on screen, or the answer that is being written, may be that of a request that has ended.
+        let hasEnded = writing.contains { over.contains($0.id) } || timers.contains { $0.isWithdrawal }
+        let first = hasEnded ? min(positions.first.flatMap { $0 } ?? 0, 1) : 0
+        require(positions == (0..<requests.count).map { $0 + first }, "positions \(positions)")
         require(Set(requests.map(\.id)) == open, "the queue does not contain exactly the accepted requests")
         require(requests.count <= 12, "length \(requests.count)")
         require(requests.dropFirst().allSatisfy { $0.place?.state == .queued }, "a request behind the first is showing")
@@ -164,7 +167,7 @@ private struct Play {
         case .respond(let request, _), .forget(let request):
             let id = request.id
             require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or was never accepted")
-            if shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
+            if case .respond = effect, shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
             require(isSeatActive, "a prompt for nobody")
@@ -202,4 +205,8 @@ private struct Play {
     private mutating func require(_ holds: Bool, _ promise: String) {
         if !holds, broken == nil { broken = promise }
     }
+}
+
+extension TimerID {
+    fileprivate var isWithdrawal: Bool { if case .withdrawal = self { true } else { false } }
 }

@@ -25,7 +25,7 @@ struct QueueLeavingTests {
             """)
     }
 
-    /// The prompt is withdrawn and the next request is shown.
+    /// If the app does not ask again, the prompt is withdrawn and the next request is shown.
     @Test func closedOnScreen() {
         QueueScript.play(
             """
@@ -35,15 +35,75 @@ struct QueueLeavingTests {
             > request 2 b camera
             queued 1
             > close 1
+            forget 1
+            timer withdrawal1 2000
+            length 1
+            > timer withdrawal 1
             withdraw A #1
             stop prompt#1
-            forget 1
             record a:camera=withdrawn
             show A #2 2 camera waiting=0
             timer prompt#2 300000
             moved 2 showing 0
-            length 1
             > answer A #1 camera=grant/always
+            """)
+    }
+
+    /// A page that is loaded again gets its place back, and its prompt stays on the screen.
+    @Test func closedAndAskedAgain() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a@x camera
+            shown A #1 camera
+            > request 2 b camera
+            queued 1
+            > close 1
+            forget 1
+            timer withdrawal1 2000
+            length 1
+            > request 3 a@y microphone
+            accept 3
+            moved 3 queued 2
+            length 2
+            > request 4 a@y camera
+            stop withdrawal1
+            accept 4
+            moved 4 showing 0
+            length 3
+            > timer withdrawal 1
+            > answer A #1 camera=grant/always
+            stop prompt#1
+            commit 4 camera=grant/always; a:camera=granted/person
+            = a camera granted
+            > committed 4
+            respond 4 answered camera=granted
+            show A #2 2 camera waiting=1
+            timer prompt#2 300000
+            moved 2 showing 0
+            moved 3 queued 1
+            length 2
+            """)
+    }
+
+    /// What the person answers just after the app has left counts.
+    @Test func closedAndAnswered() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            shown A #1 camera
+            > close 1
+            forget 1
+            timer withdrawal1 2000
+            length 0
+            > answer A #1 camera=deny/always
+            stop prompt#1
+            commit 1 camera=deny/always; a:camera=denied/person
+            > timer withdrawal 1
+            = a camera denied
+            > committed 1
+            stop withdrawal1
             """)
     }
 
@@ -63,15 +123,18 @@ struct QueueLeavingTests {
             > left x
             forget 3
             record a:microphone=withdrawn
+            forget 1
+            timer withdrawal1 2000
+            moved 4 queued 2
+            length 2
+            > timer withdrawal 1
             withdraw A #1
             stop prompt#1
-            forget 1
             record a:camera=withdrawn
             show A #2 2 camera waiting=1
             timer prompt#2 300000
             moved 2 showing 0
             moved 4 queued 1
-            length 2
             > left x
             """)
     }

@@ -24,17 +24,13 @@ struct QueueLimitTests {
             respond 5 answered bluetooth=granted
             record a:bluetooth=granted
             > close 1
-            withdraw A #1
-            stop prompt#1
             forget 1
-            record a:camera=withdrawn
-            show A #2 2 microphone waiting=1
-            timer prompt#2 300000
-            moved 2 showing 0
-            moved 4 queued 1
+            timer withdrawal1 2000
             length 2
             > request 6 a location
-            queued 2
+            accept 6
+            moved 6 queued 3
+            length 3
             """)
     }
 

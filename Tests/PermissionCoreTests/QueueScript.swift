@@ -210,6 +210,7 @@ struct QueueScript {
         switch kind {
         case "agentWait": .agentWait
         case "prompt": .prompt(prompt(which))
+        case "withdrawal": UInt64(which).map { .withdrawal(RequestID($0)) }
         case "reservation": .reservation(connection: ":\(which)")
         default: nil
         }
@@ -306,6 +307,7 @@ struct QueueScript {
         switch timer {
         case .agentWait: "agentWait"
         case .prompt(let id): "prompt#\(id.number)"
+        case .withdrawal(let id): "withdrawal\(id.number)"
         case .reservation(let connection): "reservation\(connection)"
         }
     }

@@ -102,11 +102,13 @@ struct QueueUnansweredTests {
             asked A #\(number) \(number) camera
             + 9
             > close \(number)
+            forget \(number)
+            timer withdrawal\(number) 2000
+            length 0
+            > timer withdrawal \(number)
             withdraw A #\(number)
             stop prompt#\(number)
-            forget \(number)
             record a:camera=withdrawn
-            length 0
             """
         }
         QueueScript.play(
@@ -118,12 +120,14 @@ struct QueueUnansweredTests {
             asked A #4 4 camera
             + 3
             > left a
+            forget 4
+            timer withdrawal4 2000
+            length 0
+            > timer withdrawal 4
             withdraw A #4
             stop prompt#4
-            forget 4
             record a:camera=withdrawn
             paused a 1630
-            length 0
             > request 5 a camera
             record a:camera=dismissed/throttle
             accept 5

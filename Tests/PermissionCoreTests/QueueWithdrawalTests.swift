@@ -74,6 +74,52 @@ struct QueueWithdrawalTests {
                 """)
     }
 
+    /// A page that a person loads again and again withdraws its prompts, but none of them flickers.
+    @Test func promptsThatWereSeen() {
+        let reloads = (1...6).map { number in
+            """
+            > request \(number) a camera
+            shown A #\(number) camera
+            + 5
+            > close \(number)
+            forget \(number)
+            timer withdrawal\(number) 2000
+            length 0
+            > timer withdrawal \(number)
+            withdraw A #\(number)
+            stop prompt#\(number)
+            record a:camera=withdrawn
+            """
+        }
+        QueueScript.play("> agent A desktop\n" + reloads.joined(separator: "\n"))
+    }
+
+    /// A prompt that comes for a moment counts as soon as it has gone.
+    @Test func promptsThatFlicker() {
+        let flickers = (1...5).map { number in
+            """
+            > request \(number) a camera
+            shown A #\(number) camera
+            > close \(number)
+            forget \(number)
+            timer withdrawal\(number) 2000
+            length 0
+            + 2
+            > timer withdrawal \(number)
+            withdraw A #\(number)
+            stop prompt#\(number)
+            record a:camera=withdrawn
+            """
+        }
+        QueueScript.play(
+            "> agent A desktop\n" + flickers.joined(separator: "\n")
+                + """
+
+                > request 6 a camera
+                refuse 6 LimitExceeded
+                """)
+    }
+
     @Test(arguments: ["a camera", "* *"])
     func liftedByAReset(_ what: String) {
         QueueScript.play(
