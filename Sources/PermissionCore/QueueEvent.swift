@@ -19,12 +19,16 @@ package struct Instant: Sendable, Hashable {
 package protocol Facts {
     /// - Parameter assumesDevice: Whether to answer as if there were a usable device.
     func status(of permission: Permission, for caller: Caller, assumesDevice: Bool) -> Status
+    /// Whether its last usable device went only a moment ago, and may be back at once.
+    func isMissed(_ permission: Permission) -> Bool
 }
 
 extension Facts {
     /// The status for a request. An enforcement point and a portal have a device at hand, so none is looked for.
     func status(of permission: Permission, in request: Request) -> Status {
-        status(of: permission, for: request.caller, assumesDevice: request.device != nil || request.dialog != nil)
+        status(
+            of: permission, for: request.caller,
+            assumesDevice: request.device != nil || request.dialog != nil || isMissed(permission))
     }
 }
 

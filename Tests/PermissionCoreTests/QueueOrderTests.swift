@@ -84,6 +84,26 @@ struct QueueOrderTests {
             """)
     }
 
+    /// A prompt stays while its device is away for a moment, and ends when it stays away.
+    @Test func aDeviceThatGoes() {
+        QueueScript.play(
+            """
+            > agent A desktop
+            > request 1 a camera
+            shown A #1 camera
+            = a camera unavailable
+            = missed camera
+            > facts
+            = over camera
+            > facts
+            withdraw A #1
+            stop prompt#1
+            respond 1 answered camera=unavailable refused=camera
+            record a:camera=unavailable
+            length 0
+            """)
+    }
+
     /// Restricted, denied and unavailable need no prompt.
     @Test func theFirstRefusedIsTheFirstInTheRequestedOrder() {
         QueueScript.play(

@@ -4,6 +4,7 @@
 //   > committed 1             as permd does it: the facts have the decisions of the commit, and change, before the event;
 //                             with `over`, the decisions have ended by then
 //   = app permission status   the status that the facts report from now on
+//   = missed permission       its device went a moment ago; `= over permission`: longer ago
 //   + seconds                 time passes
 //   ~ seconds                 the wall clock is set forward, or back if negative
 //   # …                       a comment
@@ -24,6 +25,10 @@ import Testing
 /// Facts from a table of statuses; a permission without an entry is undetermined.
 struct FakeFacts: Facts {
     var statuses: [String: Status] = [:]
+
+    var missed: Set<String> = []
+
+    func isMissed(_ permission: Permission) -> Bool { missed.contains(permission.rawValue) }
 
     func status(of permission: Permission, for caller: Caller, assumesDevice: Bool) -> Status {
         let status = statuses["\(caller.app.name) \(permission.rawValue)"] ?? .undetermined
@@ -51,7 +56,11 @@ struct QueueScript {
             case "=":
                 played.append(line)
                 let words = line.split(separator: " ").map(String.init)
-                player.facts.statuses["\(words[1]) \(words[2])"] = Status(rawValue: words[3])
+                switch words[1] {
+                case "missed": player.facts.missed.insert(words[2])
+                case "over": player.facts.missed.remove(words[2])
+                default: player.facts.statuses["\(words[1]) \(words[2])"] = Status(rawValue: words[3])
+                }
             case "+":
                 played.append(line)
                 let seconds = Int64(line.dropFirst().trimmingSpaces()) ?? 0

@@ -49,4 +49,6 @@ final class CurrentFacts {
 }
 
 /// What the queue, which the coordinator calls on the loop, decides by.
-extension CurrentFacts: @LoopActor Facts {}
+extension CurrentFacts: @LoopActor Facts {
+    func isMissed(_ permission: Permission) -> Bool { devices.isMissed(permission) }
+}

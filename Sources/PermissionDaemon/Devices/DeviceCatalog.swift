@@ -37,6 +37,10 @@ final class DeviceCatalog {
     /// The usable devices of each permission come first, and the default device before all others.
     private(set) var found: [Permission: [FoundDevice]] = [:]
     private var names: [Permission: DeviceNames] = [:]
+    /// Of the permissions whose last usable device has just gone; it may be back at once.
+    private var missed: [Permission: LoopTimer] = [:]
+    /// Milliseconds for which requests go on as if it were there: a device that resets itself is back within them.
+    private let grace: Int64
     /// Devices reported as removed, which sysfs may still list for a moment.
     private var gone: Set<String> = []
     private var known: [Permission: Inventory] = [:]
@@ -55,7 +59,7 @@ final class DeviceCatalog {
 
     init(
         worker: Worker, log: Logger, source: any DeviceSource, kinds: [any DeviceKind], probe: any NodeProbe,
-        geoclue: GeoClueProbe? = nil
+        geoclue: GeoClueProbe? = nil, grace: Int64 = 2000
     ) {
         self.worker = worker
         self.log = log
@@ -63,6 +67,7 @@ final class DeviceCatalog {
         self.kinds = kinds
         self.probe = probe
         self.geoclue = geoclue
+        self.grace = grace
     }
 
     /// Takes the first snapshot. A node that does not answer in time is not usable.
@@ -102,6 +107,9 @@ final class DeviceCatalog {
     var devices: [Device] { Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) } }
 
     func isUsable(_ permission: Permission) -> Bool { found[permission]?.first?.device.isUsable ?? false }
+
+    /// Whether the last usable device went only a moment ago.
+    func isMissed(_ permission: Permission) -> Bool { missed[permission] != nil }
 
     /// The device whose node has this number (dev_t).
     func device(_ permission: Permission, number: UInt64) -> Device? {
@@ -183,8 +191,10 @@ final class DeviceCatalog {
     private func apply(_ kind: any DeviceKind) {
         guard known[kind.permission]?.probes.isEmpty != false else { return }
         let old = found[kind.permission, default: []]
+        let wasUsable = isUsable(kind.permission)
         let new = snapshot(of: kind)
         found[kind.permission] = new
+        miss(kind.permission, wasUsable: wasUsable)
         let changes = DeviceChange.between(old.map(\.device), new.map(\.device))
         if !changes.isEmpty {
             for change in changes { log.debug("device \(change)") }
@@ -194,6 +204,17 @@ final class DeviceCatalog {
         let ready = waiting
         waiting = []
         for body in ready { body() }
+    }
+
+    private func miss(_ permission: Permission, wasUsable: Bool) {
+        if isUsable(permission) {
+            missed.removeValue(forKey: permission)?.cancel()
+        } else if wasUsable {
+            missed[permission] = Loop.shared.after(milliseconds: grace) { [weak self] in
+                self?.missed[permission] = nil
+                self?.onChange?([])
+            }
+        }
     }
 
     private var isAnswered: Bool { known.values.allSatisfy(\.probes.isEmpty) }

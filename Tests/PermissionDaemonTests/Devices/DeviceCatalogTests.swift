@@ -128,6 +128,29 @@ struct DeviceCatalogTests {
         #expect(bench.changes == [[.added(device)], [.removed(.camera, id: id)]])
     }
 
+    /// As one that its driver resets: requests for it go on.
+    @Test func aDeviceThatIsBackAtOnceWasNeverMissing() async {
+        let bench = await CatalogBench([Records.camera(0), Records.camera(1, at: "pci0000:00/usb1/1-2/1-2:1.0")])
+        bench.source.unplug(Records.camera(1, at: "pci0000:00/usb1/1-2/1-2:1.0"))
+        await bench.settled()
+        #expect(bench.catalog.isUsable(.camera) && !bench.catalog.isMissed(.camera))
+        bench.source.unplug(Records.camera(0))
+        await bench.settled()
+        #expect(!bench.catalog.isUsable(.camera) && bench.catalog.isMissed(.camera))
+        bench.source.plug(Records.camera(0))
+        await bench.settled()
+        #expect(bench.catalog.isUsable(.camera) && !bench.catalog.isMissed(.camera))
+    }
+
+    @Test func aDeviceIsMissedForAMoment() async {
+        let bench = await CatalogBench([Records.camera(0)], grace: 1)
+        bench.source.unplug(Records.camera(0))
+        await withCheckedContinuation { over in
+            bench.catalog.onChange = { if $0.isEmpty { over.resume() } }
+        }
+        #expect(!bench.catalog.isUsable(.camera) && !bench.catalog.isMissed(.camera))
+    }
+
     @Test func aDevicePluggedInAgainHasItsOldId() async {
         let bench = await CatalogBench([Records.camera(0)])
         let id = bench.ids(.camera)

@@ -125,11 +125,13 @@ final class CatalogBench {
     let catalog: DeviceCatalog
     private(set) var changes: [[DeviceChange]] = []
 
-    init(_ records: [DeviceRecord] = [], _ prepare: (inout FakeProbe.Table) -> Void = { _ in }) async {
+    init(
+        _ records: [DeviceRecord] = [], grace: Int64 = 600_000, _ prepare: (inout FakeProbe.Table) -> Void = { _ in }
+    ) async {
         source = FakeSource(records)
         probe.set(prepare)
         catalog = DeviceCatalog(
-            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: probe)
+            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: probe, grace: grace)
         await catalog.started()
         catalog.onChange = { [weak self] in self?.changes.append($0) }
     }
