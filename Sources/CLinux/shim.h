@@ -53,6 +53,16 @@ static inline int clinux_v4l2_querycap(int fd, struct v4l2_capability *capabilit
     return ioctl(fd, VIDIOC_QUERYCAP, capability);
 }
 
+// The format of a capturing node with that index; 0 if there is none.
+static inline uint32_t clinux_v4l2_format(int fd, uint32_t index) {
+    for (int type = 0; type < 2; type++) {
+        struct v4l2_fmtdesc format = {
+            .index = index, .type = type ? V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE : V4L2_BUF_TYPE_VIDEO_CAPTURE};
+        if (ioctl(fd, VIDIOC_ENUM_FMT, &format) == 0) return format.pixelformat;
+    }
+    return 0;
+}
+
 // AT_STATX_DONT_SYNC of statx(2), which the header defines only under _GNU_SOURCE.
 static const int CLINUX_AT_STATX_DONT_SYNC = 0x4000;
 

@@ -6,7 +6,7 @@ import Glibc
 /// The answer of a video4linux node to VIDIOC_QUERYCAP.
 package enum VideoQuery: Sendable, Hashable {
     /// Of this node, not of the whole device.
-    case capabilities(_ flags: UInt32, card: String)
+    case capabilities(_ flags: UInt32, card: String, isInfrared: Bool = false)
     /// The errno of open(2); for `unanswered`, of the ioctl.
     case unopened(Int32)
     case unanswered(Int32)
@@ -23,7 +23,23 @@ package enum VideoNode {
         let hasOwnFlags = answer.capabilities & UInt32(V4L2_CAP_DEVICE_CAPS) != 0
         return .capabilities(
             hasOwnFlags ? answer.device_caps : answer.capabilities,
-            card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
+            card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) },
+            isInfrared: isInfrared(fd))
+    }
+
+    /// The pixel formats (fourcc) of images without colors and of distances.
+    private static let infrared = Set(["GREY", "Y10 ", "Y12 ", "Y16 ", "Y8I ", "Y12I", "Z16 ", "INZI"].map(fourcc))
+    /// A node has fewer formats.
+    private static let mostFormats: UInt32 = 64
+
+    private static func fourcc(_ text: String) -> UInt32 {
+        text.utf8.reversed().reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    /// Whether all images of a node are of those, as of the cameras that recognize faces.
+    private static func isInfrared(_ fd: Int32) -> Bool {
+        let formats = (0..<mostFormats).lazy.map { clinux_v4l2_format(fd, $0) }.prefix { $0 != 0 }
+        return !formats.isEmpty && formats.allSatisfy(infrared.contains)
     }
 
     /// Whether a node captures video and is no touch panel or codec. The metadata node of a UVC camera does not.

@@ -52,6 +52,15 @@ struct AccessInterface {
     }
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
+        let permissions = try parsePermissions(call.arguments[0])
+        guard devices.mayHaveChanged(permissions) else { return try create(call) }
+        for permission in permissions { devices.askAgain(permission) }
+        devices.whenAnswered {
+            do throws(PermissionError) { try create(call) } catch { call.fail(error) }
+        }
+    }
+
+    private func create(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
         let permissions = try objects.create(call, call.arguments[0], call.arguments[1], by: caller)
         devices.areWanted(permissions)

@@ -13,9 +13,12 @@ struct CameraKind: DeviceKind {
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 
-    /// A node that has answered is not opened again, which would power up the camera.
+    /// A loopback may be a camera only while a program feeds it.
+    func mayChange(_ record: DeviceRecord) -> Bool { record.syspath.hasPrefix("/sys/devices/virtual/") }
+
+    /// A node of hardware that has answered is not opened again, which would power up the camera.
     func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult {
-        if let video = known?.video, case .capabilities = video {
+        if let video = known?.video, case .capabilities = video, !mayChange(record) {
             return ProbeResult(video: video, code: probe.access(record.node, writing: true))
         }
         let video = probe.video(record.node)
@@ -29,12 +32,12 @@ struct CameraKind: DeviceKind {
     func device(
         _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
-        var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
+        var (card, isInfrared) = (record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? "", false)
         switch answer.video {
-        case .capabilities(let flags, let name):
+        case .capabilities(let flags, let name, let infrared):
             // The node disappears before its event arrives.
             guard VideoNode.isCamera(flags), VideoNode.isWhole(flags), answer.code != ENOENT else { return nil }
-            card = name
+            (card, isInfrared) = (name, infrared)
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }
         }
@@ -43,7 +46,9 @@ struct CameraKind: DeviceKind {
             permission: permission, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
             node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
             problem: NodeProblem.text(answer.code, node: record.node))
-        return FoundDevice(device: device, syspath: record.syspath, number: record.number, order: record.sysnum)
+        return FoundDevice(
+            device: device, syspath: record.syspath, number: record.number, order: record.sysnum,
+            distinction: isInfrared ? "infrared" : "")
     }
 
     /// For a node that cannot be queried: what udev knows, otherwise whether it is the first video node of its device.

@@ -45,4 +45,6 @@ struct FoundDevice: Sendable, Hashable {
     var number: UInt64?
     /// Its place among the usable or the unusable devices of its permission.
     var order = 0
+    /// What tells it from a device of its name, which comes first; empty for an ordinary one.
+    var distinction = ""
 }

@@ -103,6 +103,24 @@ final class DeviceCatalog {
         if permissions.contains(.location) { geoclue?.isWanted() }
     }
 
+    /// Whether there may be a device by now of which no event has told.
+    func mayHaveChanged(_ permissions: [Permission]) -> Bool {
+        kinds.contains { kind in
+            permissions.contains(kind.permission) && !isUsable(kind.permission) && !changeable(kind).isEmpty
+        }
+    }
+
+    /// Examines the nodes again whose answers change without an event.
+    func askAgain(_ permission: Permission) {
+        for kind in kinds where kind.permission == permission {
+            for record in changeable(kind) where known[permission]?.probes[record.syspath] == nil { ask(record, kind) }
+        }
+    }
+
+    private func changeable(_ kind: any DeviceKind) -> [DeviceRecord] {
+        known[kind.permission]?.entries(of: kind).filter { !$0.node.isEmpty && kind.mayChange($0) } ?? []
+    }
+
     /// Ordered by permission; the default device of each comes first.
     var devices: [Device] { Permission.allCases.sorted().flatMap { found[$0, default: []].map(\.device) } }
 
@@ -235,9 +253,16 @@ final class DeviceCatalog {
         }
         // A stable order for assigning IDs; the usable devices come first afterwards.
         all.sort { ($0.order, $0.syspath) < ($1.order, $1.syspath) }
+        for index in all.indices where !all[index].distinction.isEmpty {
+            let name = all[index].device.name
+            if all.contains(where: { $0.distinction.isEmpty && $0.device.name == name }) {
+                all[index].device.name = SafeText.title("\(name) (\(all[index].distinction))")
+            }
+        }
         // A serial number can contain anything that the hardware reports.
         for index in all.indices { all[index].device.id = SafeText.identity(all[index].device.id) }
         all = names[kind.permission, default: DeviceNames()].withUniqueIDs(all)
-        return all.filter(\.device.isUsable) + all.filter { !$0.device.isUsable }
+        let rank = { (found: FoundDevice) in !found.device.isUsable ? 2 : found.distinction.isEmpty ? 0 : 1 }
+        return (0...2).flatMap { place in all.filter { rank($0) == place } }
     }
 }

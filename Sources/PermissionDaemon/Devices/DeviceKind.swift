@@ -24,6 +24,8 @@ protocol DeviceKind: Sendable {
     var permanent: [Device] { get }
     /// Whether an entry of sysfs may be a device. If there is a node to open, the node is examined next.
     func mayBeDevice(_ record: DeviceRecord) -> Bool
+    /// Whether the node may answer otherwise without an event.
+    func mayChange(_ record: DeviceRecord) -> Bool
     /// Examines a node, which may block.
     /// - Parameter known: the last answer of the same device.
     func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult
@@ -43,6 +45,8 @@ extension DeviceKind {
     var permanent: [Device] { [] }
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { false }
+
+    func mayChange(_ record: DeviceRecord) -> Bool { false }
 
     func device(
         _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]

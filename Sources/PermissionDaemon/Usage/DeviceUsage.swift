@@ -95,7 +95,10 @@ final class DeviceUsage {
                 app: identity.app, pid: process?.pid ?? 0, isServer: identity.mediaService != nil,
                 source: isRecording ? .capture : .device, since: since, status: status)
         }
-        apply(tracker.opened(device, by: openers, at: now()))
+        let changes = tracker.opened(device, by: openers, at: now())
+        // A loopback is a camera while somebody feeds it.
+        if !changes.isEmpty { devices.askAgain(device.permission) }
+        apply(changes)
     }
 
     // MARK: Ends

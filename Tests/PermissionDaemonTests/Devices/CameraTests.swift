@@ -72,6 +72,56 @@ struct CameraTests {
         )
     }
 
+    /// As of IPU6 beside a USB camera.
+    @Test func rawNodesAreNoCameras() async {
+        let raw = CameraTests.capture | UInt32(V4L2_CAP_IO_MC)
+        let bench = await CatalogBench([Records.camera(0, at: "pci0000:00/0000:00:05.0"), Records.camera(24)]) {
+            $0.videos["/dev/video0"] = .capabilities(raw, card: "ipu6")
+        }
+        #expect(bench.catalog.devices.map(\.node) == ["/dev/video24"])
+    }
+
+    /// No event tells when a program begins or ends to feed it.
+    @Test func aLoopbackIsAskedAgain() async {
+        let output = VideoQuery.capabilities(UInt32(V4L2_CAP_VIDEO_OUTPUT), card: "Virtual Camera")
+        let input = VideoQuery.capabilities(CameraTests.capture, card: "Virtual Camera")
+        let bench = await CatalogBench([Records.camera(0, at: "virtual")]) { $0.videos["/dev/video0"] = output }
+        #expect(!bench.catalog.isUsable(.camera) && bench.catalog.mayHaveChanged([.camera]))
+        #expect(!bench.catalog.mayHaveChanged([.microphone]))
+        for (answer, isUsable) in [(input, true), (output, false)] {
+            bench.probe.set { $0.videos["/dev/video0"] = answer }
+            bench.catalog.askAgain(.camera)
+            await bench.settled()
+            #expect(bench.catalog.isUsable(.camera) == isUsable)
+            #expect(bench.catalog.mayHaveChanged([.camera]) == !isUsable)
+        }
+    }
+
+    /// That would power it up.
+    @Test func hardwareIsNotAskedAgain() async {
+        let bench = await CatalogBench([Records.camera(0)]) {
+            $0.videos["/dev/video0"] = .capabilities(UInt32(V4L2_CAP_META_CAPTURE), card: "metadata")
+        }
+        #expect(!bench.catalog.mayHaveChanged([.camera]))
+        bench.catalog.askAgain(.camera)
+        await bench.settled()
+        #expect(bench.probe.opened == ["/dev/video0"])
+    }
+
+    /// The two nodes of a camera that recognizes faces have one name.
+    @Test func anInfraredNodeIsNamedAndComesLast() async {
+        let bench = await CatalogBench([Records.camera(0), Records.camera(2, index: 2), Records.camera(4, index: 4)]) {
+            $0.videos["/dev/video0"] = .capabilities(CameraTests.capture, card: "Integrated Camera", isInfrared: true)
+            $0.videos["/dev/video2"] = .capabilities(CameraTests.capture, card: "Integrated Camera")
+            $0.videos["/dev/video4"] = .capabilities(CameraTests.capture, card: "Microscope", isInfrared: true)
+        }
+        let names = bench.catalog.devices.map { "\($0.node) \($0.name)" }
+        #expect(
+            names == [
+                "/dev/video2 Integrated Camera", "/dev/video0 Integrated Camera (infrared)", "/dev/video4 Microscope",
+            ])
+    }
+
     @Test func anInaccessibleMetadataNodeIsNotListed() {
         let device = find(Records.camera(1, index: 0, properties: ["ID_V4L_CAPABILITIES": ":"])) {
             $0.videos["/dev/video1"] = .unopened(EACCES)

@@ -125,6 +125,21 @@ struct DeviceUsageTests {
         opener.terminate()
     }
 
+    /// Whether a loopback is a camera depends on who has it open.
+    @Test func aLoopbackIsAskedAgainWhenAUseEnds() async throws {
+        let stage = await UsageStage([UsageStage.camera(terminal, at: "virtual")])
+        let feeder = try await UsageStage.opener("<>", node)
+        stage.opened(node)
+        try await stage.changes.first { $0.hasPrefix("+\(Self.cat)") }
+        await stage.settled()
+        #expect(stage.catalog.isUsable(.camera))
+        stage.probe.set { $0.videos[node] = .capabilities(2, card: "Virtual Camera") }
+        feeder.terminate()
+        try await stage.changes.first { $0.hasPrefix("-\(Self.cat)") }
+        await stage.settled()
+        #expect(!stage.catalog.isUsable(.camera))
+    }
+
     /// Somebody had taken all instances of inotify for a moment.
     @Test func nodesThatCouldNotBeWatchedAreTriedAgain() async throws {
         let stage = await UsageStage()

@@ -35,6 +35,7 @@ final class FakeOpenings: OpeningSource {
 @LoopActor
 final class UsageStage {
     let source: FakeSource
+    let probe = FakeProbe()
     let catalog: DeviceCatalog
     let openings = FakeOpenings()
     let usage: DeviceUsage
@@ -47,7 +48,7 @@ final class UsageStage {
     init(_ records: [DeviceRecord] = [], reader: ProcessReader = ProcessReader()) async {
         source = FakeSource(records)
         catalog = DeviceCatalog(
-            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: FakeProbe())
+            worker: Worker(), log: quietLog, source: source, kinds: DeviceKinds.all, probe: probe)
         let (changes, log) = (changes, log)
         weak var stage: UsageStage?
         usage = DeviceUsage(
@@ -74,9 +75,9 @@ final class UsageStage {
         }
     }
 
-    static func camera(_ terminal: PseudoTerminal, name: String = "Cam") -> DeviceRecord {
+    static func camera(_ terminal: PseudoTerminal, name: String = "Cam", at place: String? = nil) -> DeviceRecord {
         DeviceRecord(
-            subsystem: "video4linux", syspath: "/sys/devices/pci0/usb1/\(name)/video4linux/video0", node: terminal.path,
+            subsystem: "video4linux", syspath: "/sys/devices/\(place ?? "pci0/usb1/\(name)")/video4linux/video0", node: terminal.path,
             number: UInt64(terminal.number), attributes: ["name": name, "index": "0"])
     }
 
