@@ -89,9 +89,17 @@ public struct AgentPrompt: Sendable, Identifiable {
         }
     }
 
-    /// What waits behind this prompt, each time it changes. It ends with the prompt, and has one reader; a reader that
-    /// is slow gets the newest value only.
-    public var changes: AsyncStream<Behind> { link.changes }
+    /// What has changed of a prompt that is shown.
+    public struct Update: Sendable, Hashable {
+        /// What waits behind the prompt now.
+        public let behind: Behind
+        /// The names of the devices that the app would get now; without those that have none.
+        public let deviceNames: [PromptItem: String]
+    }
+
+    /// What has changed of this prompt. It ends with the prompt, and has one reader; a reader that is slow gets the newest
+    /// value only.
+    public var changes: AsyncStream<Update> { link.changes }
 
     /// The maximum number of choices in a dialog, and of options of a choice. The daemon does not send more.
     private static let maximumChoices = 16
@@ -100,7 +108,8 @@ public struct AgentPrompt: Sendable, Identifiable {
     /// Creates a prompt, for tests and previews of an agent.
     public init(
         app: String, appName: String, appIcon: String = "", isSandboxed: Bool = false,
-        startedFrom: String = "", explanation: Explanation? = nil, items: [Item], durations: [Duration.Kind] = Duration.Kind.allCases,
+        startedFrom: String = "", explanation: Explanation? = nil, items: [Item],
+        durations: [Duration.Kind] = Duration.Kind.allCases,
         parentWindow: String = "", since: EpochSeconds? = nil, pause: UInt32? = nil,
         behind: Behind = Behind(count: 0, apps: [])
     ) {
@@ -184,12 +193,20 @@ extension AgentPrompt.Behind {
 final class PromptLink {
     /// Why it was withdrawn.
     var why: WithdrawalReason?
-    nonisolated let changes: AsyncStream<AgentPrompt.Behind>
-    private let sink: AsyncStream<AgentPrompt.Behind>.Continuation
+    nonisolated let changes: AsyncStream<AgentPrompt.Update>
+    private let sink: AsyncStream<AgentPrompt.Update>.Continuation
 
     nonisolated init() { (changes, sink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1)) }
 
-    func update(_ details: [String: Value]) { sink.yield(AgentPrompt.Behind(details)) }
+    func update(_ details: [String: Value]) {
+        let names = (details["items"]?.rows ?? []).compactMap { row -> (PromptItem, String)? in
+            let name = SafeText.title(row.text("device_name"))
+            return PromptItem(name: row.text("permission")).flatMap { name.isEmpty ? nil : ($0, name) }
+        }
+        sink.yield(
+            AgentPrompt.Update(
+                behind: AgentPrompt.Behind(details), deviceNames: Dictionary(names) { first, _ in first }))
+    }
 
     func end() { sink.finish() }
 }

@@ -17,7 +17,7 @@ package struct Queue {
     /// Whether positions or states may have changed.
     var mustRenumber = false
     private var reportedLength = 0
-    /// What the agent knows to be behind the prompt on screen.
+    /// What the agent knows to be behind the prompt on screen; nil if it has to be told more.
     var reportedBehind: RequestsBehind?
     private var isShutDown = false
     var effects: [QueueEffect] = []
@@ -30,7 +30,7 @@ package struct Queue {
         apply(event, now, facts)
         if !isShutDown { advance(now, facts) }
         let length = count
-        if mustRenumber || length != reportedLength { updatePrompt() }
+        if mustRenumber || length != reportedLength || reportedBehind == nil { updatePrompt() }
         renumber()
         if length != reportedLength {
             reportedLength = length
@@ -79,6 +79,7 @@ package struct Queue {
         case .agentAnswered(let agent, let prompt, let answer): answered(agent, prompt, answer, now, facts)
         case .agentFailed(let agent, let prompt, let why): if isOpen(prompt, agent) { failed(agent, why) }
         case .factsChanged: settleAll(now, facts)
+        case .devicesChanged(let permissions): devicesChanged(permissions, now, facts)
         case .seatActivity(let isSeatActive): attend(isSeatActive)
         case .committed(let id): committed(id, now, facts)
         case .timerFired(let timer): fired(timer, now, facts)

@@ -64,8 +64,10 @@ package enum QueueEvent {
     case agentFailed(AgentID, PromptID, String)
     /// The bus could not start an agent, for this reason.
     case agentNotStarted(String)
-    /// Decisions, rules or devices have changed.
+    /// Decisions or rules have changed.
     case factsChanged
+    /// Devices of these permissions have changed.
+    case devicesChanged(Set<Permission>)
     /// Whether a person is in front of the screen: false while the session is locked or in the background.
     case seatActivity(Bool)
     /// What an agent decided is on disk, or in force as far as possible if it could not be written.
@@ -92,6 +94,7 @@ package enum QueueEffect {
     /// The request has ended without a Response for its caller.
     case forget(Request)
     case showPrompt(AgentID, Prompt)
+    /// Tell what is behind a prompt, and which devices it is about.
     case updatePrompt(AgentID, PromptID, RequestsBehind)
     case withdrawPrompt(AgentID, PromptID, why: WithdrawalReason)
     /// Stop listening to a prompt whose agent has left.

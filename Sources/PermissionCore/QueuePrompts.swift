@@ -65,6 +65,14 @@ extension Queue {
         effects.append(.updatePrompt(prompt.agent, prompt.id, behind))
     }
 
+    mutating func devicesChanged(_ permissions: Set<Permission>, _ now: Instant, _ facts: some Facts) {
+        settleAll(now, facts)
+        // The prompt may name one that has gone.
+        if openPrompt?.items.contains(where: { $0.permission.map(permissions.contains) ?? false }) == true {
+            reportedBehind = nil
+        }
+    }
+
     private mutating func waitForAgent() {
         guard !isWaitingForAgent else { return }
         isWaitingForAgent = true

@@ -228,7 +228,7 @@ final class Coordinator {
         usage.devicesChanged()
         statuses.refresh(nil)
         for permission in Set(changes.map(\.permission)) { enforcement.notify(nil, permission) }
-        feed(.factsChanged)
+        feed(.devicesChanged(Set(changes.map(\.permission))))
     }
 
     private func usesChanged(_ changes: [UseChange]) {

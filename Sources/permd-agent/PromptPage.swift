@@ -40,6 +40,8 @@ final class PromptPage {
     private let grants: [Widget]
     let otherButtons: [Widget]
     private let behind: Widget
+    /// By what is asked about, the label of its device, and its switch if it has one.
+    private var devices: [PromptItem: (label: Widget, onOff: Widget?)] = [:]
     private let refusal: Widget
     /// Why no answer counts yet.
     let asleep: Widget
@@ -140,6 +142,17 @@ final class PromptPage {
         return true
     }
 
+    /// Names the devices that the app would get now.
+    func show(_ deviceNames: [PromptItem: String]) {
+        for (item, name) in deviceNames {
+            guard let row = devices[item] else { continue }
+            gtk_label_set_text(cadw_label(row.label), name)
+            if let onOff = row.onOff, let permission = item.permission {
+                cadw_name(onOff, "\(Texts.name(permission)), \(name)")
+            }
+        }
+    }
+
     func show(_ waiting: AgentPrompt.Behind) {
         let text = PromptTexts.behind(waiting)
         gtk_label_set_text(cadw_label(behind), text)
@@ -215,6 +228,7 @@ final class PromptPage {
         cadw_hide(image)
         let device = Widgets.label(item.deviceName, "dim-label")
         gtk_widget_set_hexpand(device, 1)
+        devices[item.id] = (device, nil)
         let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, gtk_label_new(name), device)
         if form.hasSwitches {
             let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"
@@ -222,6 +236,7 @@ final class PromptPage {
                 onAction(.turn(index, on: $0))
             }
             gtk_box_append(cadw_box(row), onOff)
+            devices[item.id]?.onOff = onOff
         }
         return row
     }

@@ -30,6 +30,7 @@ final class PromptWindow {
         var page: PromptPage?
         /// What waits behind it.
         var behind: AgentPrompt.Behind
+        var deviceNames: [PromptItem: String] = [:]
         /// Looks at the window for which it may still be away from the screen: none once it was there.
         var patience = PromptWindow.patience
     }
@@ -98,7 +99,8 @@ final class PromptWindow {
         cancelClosing()
         shown = Shown(
             prompt: prompt, answer: answer, onEnd: onEnd, form: PromptForm(prompt.items, prompt.durations),
-            behind: prompt.behind)
+            behind: prompt.behind,
+            deviceNames: Dictionary(prompt.items.map { ($0.id, $0.deviceName) }) { first, _ in first })
         layOut()
         appear()
     }
@@ -109,6 +111,7 @@ final class PromptWindow {
         for size in PageSize.all {
             let page = PromptPage(prompt, form, size) { [unowned self] action in act(action) }
             page.show(behind)
+            page.show(shown?.deviceNames ?? [:])
             shown?.page = page
             // The window can be moved by its page, as it has no title bar.
             let handle = gtk_window_handle_new()!
@@ -167,9 +170,16 @@ final class PromptWindow {
 
     func isShowing(_ answer: PendingAnswer) -> Bool { shown?.answer === answer }
 
-    func update(_ behind: AgentPrompt.Behind) {
-        shown?.behind = behind
-        shown?.page?.show(behind)
+    func update(_ change: AgentPrompt.Update) {
+        shown?.behind = change.behind
+        shown?.page?.show(change.behind)
+        guard let before = shown?.deviceNames else { return }
+        let now = before.merging(change.deviceNames) { $1 }
+        guard now != before else { return }
+        shown?.deviceNames = now
+        shown?.page?.show(now)
+        // It is another question now, and a longer name may have moved the buttons.
+        arm()
     }
 
     /// Removes the prompt. The window stays for a moment, in which nothing can be answered, and then calls `close`.

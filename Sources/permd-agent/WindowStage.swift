@@ -42,7 +42,7 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         if await comesWithKeyboard() { await InputPause().wait() }
         let answer = PendingAnswer()
         let updating = Task {
-            for await behind in prompt.changes { WindowStage.onGtk { [self] in update(answer, behind) } }
+            for await change in prompt.changes { WindowStage.onGtk { [self] in update(answer, change) } }
         }
         defer { updating.cancel() }
         return await withTaskCancellationHandler {
@@ -86,8 +86,8 @@ final class WindowStage: PromptPresenter, @unchecked Sendable {
         }
     }
 
-    private func update(_ answer: PendingAnswer, _ behind: AgentPrompt.Behind) {
-        if let window, window.isShowing(answer) { window.update(behind) }
+    private func update(_ answer: PendingAnswer, _ change: AgentPrompt.Update) {
+        if let window, window.isShowing(answer) { window.update(change) }
     }
 
     private func hide(_ answer: PendingAnswer) {

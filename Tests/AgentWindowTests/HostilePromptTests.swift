@@ -69,6 +69,28 @@ struct HostilePromptTests {
         await stage.end()
     }
 
+    /// The camera that the prompt named is unplugged: the name of the other comes in its place, and answers pause.
+    @Test func anotherDevice() async throws {
+        let stage = try await AgentStage()
+        let daemon = try await stage.hostileDaemon()
+        try await stage.startAgent()
+        func items(_ device: String) -> Value {
+            .rows([["permission": .string("camera"), "device_name": .string(device)]])
+        }
+        async let outcome = daemon.prompt(1, ["app": .string("flatpak:a"), "items": items("Front Camera")])
+        _ = try await stage.awake("Allow this time")
+        #expect(try await stage.labels().contains("Front Camera"))
+        try await daemon.update(1, ["items": items("Rear Camera")])
+        try await stage.until("the other name") {
+            let labels = try await stage.labels()
+            return labels.contains("Rear Camera") && !labels.contains("Front Camera")
+        }
+        try await stage.click("Never allow")
+        #expect(try await outcome == "answered")
+        await daemon.end()
+        await stage.end()
+    }
+
     /// FIFOs, files of a few KB that expand to gigabytes of pixels or minutes of work, and files that are no images:
     /// the prompt can be answered as usual, and the agent's memory stays small.
     @Test func anIconCostsLittle() async throws {

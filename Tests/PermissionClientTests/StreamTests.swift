@@ -200,7 +200,7 @@ struct AgentHostTests {
         let prompt = try await presenter.shown.wait(for: 1)[0]
         #expect(prompt.behind == AgentPrompt.Behind(count: 0, apps: []) && prompt.since != nil && prompt.pause == nil)
         let behind = EventLog<AgentPrompt.Behind>()
-        let reading = Task { @LoopActor in for await change in prompt.changes { behind.add(change) } }
+        let reading = Task { @LoopActor in for await change in prompt.changes { behind.add(change.behind) } }
         let other = try await TestApp("other", on: stage.permd)
         try await other.request("u", [.camera])
         try await behind.first { $0 == AgentPrompt.Behind(count: 1, apps: ["other"]) }

@@ -158,6 +158,7 @@ struct QueueScript {
         case "fail": return .agentFailed(agent(word(1)), prompt(word(2)), "broken")
         case "not-started": return .agentNotStarted("no display")
         case "facts": return .factsChanged
+        case "devices": return .devicesChanged([Permission(rawValue: word(1))!])
         case "away": return .seatActivity(false)
         case "back": return .seatActivity(true)
         case "committed": return .committed(RequestID(UInt64(word(1)) ?? 0))

@@ -37,6 +37,21 @@ import Testing
             """)
     }
 
+    /// The prompt names a device of each permission, which may be another one now.
+    @Test func devicesOfThePrompt() {
+        QueueScript.play(
+            """
+            > agent A desktop updates
+            > request 1 a camera
+            shown A #1 camera
+            > devices microphone
+            > devices camera
+            update A #1 waiting=0
+            > devices camera
+            update A #1 waiting=0
+            """)
+    }
+
     @Test func atMostFiveApps() {
         QueueScript.play(
             """

@@ -3,7 +3,7 @@
 import Gio from 'gi://Gio';
 import GLib from 'gi://GLib';
 
-import {parseBehind, parseDetails} from './details.js';
+import {parseBehind, parseDetails, parseDevices} from './details.js';
 import {InputDelay} from './inputDelay.js';
 import {Pause} from './pause.js';
 import {PromptDialog} from './prompt.js';
@@ -120,8 +120,10 @@ export class Agent {
     UpdateAsync([path, details], invocation) {
         if (!this._admits(invocation))
             return;
-        if (this._open?.path === path)
+        if (this._open?.path === path) {
             this._open.dialog.showBehind(parseBehind(details));
+            this._open.dialog.showDevices(parseDevices(details));
+        }
         invocation.return_value(null);
     }
 

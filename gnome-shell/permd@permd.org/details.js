@@ -91,6 +91,15 @@ export function parseBehind(details) {
 }
 
 /**
+ * @param {object} details - what has changed of a prompt: variants by key
+ * @returns {Map<string, string>} the names of the devices that the app would get now, by permission
+ */
+export function parseDevices(details) {
+    const items = list(unpack(details).items).slice(0, MOST_CHOICES).map(parseItem).filter(item => item?.deviceName);
+    return new Map(items.map(({permission, deviceName}) => [permission, deviceName]));
+}
+
+/**
  * @param {object} details - of org.permd.Agent1.Prompt: variants by key
  * @returns {object} the prompt; questions that are not known, and repeated ones, are left out
  */

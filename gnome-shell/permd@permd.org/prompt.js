@@ -40,6 +40,8 @@ export const PromptDialog = GObject.registerClass({
         this._selections = new Map(prompt.items.map(item =>
             [item.permission, Object.fromEntries(item.choices.map(({id, initial}) => [id, initial]))]));
         this._grants = [];
+        /** By permission, what names another device. */
+        this._devices = new Map();
         this._inputDelay = new InputDelay();
         this._inputDelay.connectObject('awake', () => this._sync(), 'asleep', () => this._sync(), this);
         this._addQuestion();
@@ -189,10 +191,17 @@ export const PromptDialog = GObject.registerClass({
                 texts.add_child(Widgets.caption(text));
             const content = Widgets.row({style_class: 'permd-row-content'},
                 new St.Icon({icon_name: Texts.ICONS[permission], style_class: 'permd-kind'}), texts);
-            card.add_child(hasSwitch
-                ? this._watchFocus(Widgets.switchRow(content, [name, deviceName, reason].filter(words => words).join(', '),
-                    isOn => this._turn(permission, isOn)))
-                : new St.Bin({style_class: 'permd-row', child: content, x_expand: true}));
+            const spoken = words => [name, words, reason].filter(part => part).join(', ');
+            const row = hasSwitch
+                ? this._watchFocus(Widgets.switchRow(content, spoken(deviceName), isOn => this._turn(permission, isOn)))
+                : new St.Bin({style_class: 'permd-row', child: content, x_expand: true});
+            card.add_child(row);
+            if (deviceName) {
+                this._devices.set(permission, words => {
+                    texts.get_child_at_index(1).text = words;
+                    row.accessible_name = spoken(words);
+                });
+            }
         } else if (reason) {
             card.add_child(Widgets.label(reason, 'permd-reason'));
         }
@@ -316,6 +325,20 @@ export const PromptDialog = GObject.registerClass({
             this._inputDelay.moved();
         });
         last.add_child(more);
+    }
+
+    /** Names the devices that the app would get now. */
+    showDevices(names) {
+        for (const [permission, name] of names) {
+            const item = this._prompt.items.find(each => each.permission === permission);
+            if (!item?.deviceName || item.deviceName === name)
+                continue;
+            item.deviceName = name;
+            this._devices.get(permission)(name);
+            // It is another question now, and a longer name may have moved the buttons.
+            this._inputDelay.arm();
+            this._fit();
+        }
     }
 
     /** One line, whatever waits: other apps could move the buttons under the pointer otherwise. */

@@ -31,6 +31,8 @@ final class AgentLink {
     private let worker: Worker
     private struct OpenPrompt {
         let agent: AgentID
+        let prompt: Prompt
+        let deviceName: @LoopActor (Permission) -> String
         /// Nil while the names in it are being read.
         var call: PendingCall?
         var isUpdating = false
@@ -54,7 +56,7 @@ final class AgentLink {
         _ prompt: Prompt, to agent: AgentID, deviceName: @escaping @LoopActor (Permission) -> String,
         _ completion: @escaping @LoopActor (Result) -> Void
     ) {
-        open[prompt.id] = OpenPrompt(agent: agent)
+        open[prompt.id] = OpenPrompt(agent: agent, prompt: prompt, deviceName: deviceName)
         let apps = Set(prompt.behind.apps + [prompt.request.caller.app])
         let caller = prompt.request.caller
         AppDirectory.entries(of: apps, by: worker) {
@@ -109,7 +111,12 @@ final class AgentLink {
             let message = Message.call(
                 destination: prompt.agent.connection, path: prompt.agent.path, interface: BusNames.agent,
                 member: "Update",
-                [.objectPath(AgentLink.path(of: id)), .properties(PromptDetails.encoded(behind, entries))])
+                [
+                    .objectPath(AgentLink.path(of: id)),
+                    .properties(
+                        PromptDetails.encoded(behind, entries).merging(
+                            PromptDetails.devices(of: prompt.prompt, prompt.deviceName)) { $1 }),
+                ])
             // With the usual timeout: calls that an agent never answers must not pile up, prompt by prompt.
             connection.call(message) { [weak self] _ in
                 self?.open[id]?.isUpdating = false

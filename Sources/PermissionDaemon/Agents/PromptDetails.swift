@@ -46,6 +46,16 @@ enum PromptDetails {
         ]
     }
 
+    /// The devices that an update of a prompt names; none if there are none any more.
+    static func devices(of prompt: Prompt, _ deviceName: (Permission) -> String) -> [String: Value] {
+        guard prompt.request.device == nil else { return [:] }
+        let rows = prompt.items.compactMap { item -> [String: Value]? in
+            let name = SafeText.title(item.permission.map(deviceName) ?? "")
+            return name.isEmpty ? nil : ["permission": .string(item.name), "device_name": .string(name)]
+        }
+        return rows.isEmpty ? [:] : ["items": .rows(rows)]
+    }
+
     /// The most bytes of a path (PATH_MAX); names are shorter.
     private static let maximumIcon = 4096
 

@@ -105,9 +105,15 @@ struct PromptLines {
     }
 
     /// What is asked, and its device.
-    private func about(_ item: AgentPrompt.Item) -> TerminalText {
+    private func about(_ item: AgentPrompt.Item, device: String? = nil) -> TerminalText {
         let name = item.id.permission.map(Texts.name) ?? item.dialog?.title ?? ""
-        return PromptLines.text(item.deviceName.isEmpty ? name : "\(name): \(item.deviceName)")
+        let device = device ?? item.deviceName
+        return PromptLines.text(device.isEmpty ? name : "\(name): \(device)")
+    }
+
+    /// What is asked about other devices than the prompt named.
+    func named(_ devices: [PromptItem: String]) -> [TerminalLine] {
+        prompt.items.compactMap { item in devices[item.id].map { TerminalLine(text: about(item, device: $0)) } }
     }
 
     static func line(_ text: String) -> TerminalLine { TerminalLine(text: PromptLines.text(text)) }

@@ -33,7 +33,12 @@ final class TerminalAgent: PromptPresenter {
         terminal.say(lines.lines)
         terminal.show(status: lines.behind(prompt.behind))
         let updates = Task { [lines, terminal] in
-            for await behind in prompt.changes { terminal.show(status: lines.behind(behind)) }
+            var names = Dictionary(prompt.items.map { ($0.id, $0.deviceName) }) { first, _ in first }
+            for await change in prompt.changes {
+                let renamed = change.deviceNames.filter { names.updateValue($1, forKey: $0) != $1 }
+                if !renamed.isEmpty { terminal.say(lines.named(renamed)) }
+                terminal.show(status: lines.behind(change.behind))
+            }
         }
         defer { updates.cancel() }
         while true {

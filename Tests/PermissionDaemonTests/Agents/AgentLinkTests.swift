@@ -48,11 +48,11 @@ struct AgentLinkTests {
         var id: AgentID { AgentID(connection: agent.uniqueName, path: Bench.path) }
 
         /// Shows a prompt; returns the agent's call.
-        func show() async throws -> Message {
+        func show(deviceName: @escaping @LoopActor (Permission) -> String = { _ in "" }) async throws -> Message {
             link.show(
                 Prompt(
                     id: Bench.prompt, request: Bench.request, items: [.camera],
-                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: { _ in "" },
+                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: deviceName,
                 { [results] in results.add($0) })
             shown += 1
             return try await calls.wait(for: shown)[shown - 1]
@@ -117,6 +117,20 @@ struct AgentLinkTests {
         bench.agent.reply(to: second)
         try await bench.settle()
         #expect(bench.calls.all.dropFirst(3).map(\.member) == ["Withdraw"])
+        await bench.end()
+    }
+
+    /// The one that the prompt named is unplugged.
+    @Test func anUpdateNamesTheDevice() async throws {
+        let bench = try await Bench()
+        let names = EventLog<String>()
+        names.add("Front Camera")
+        _ = try await bench.show { _ in names.all.last! }
+        names.add("Rear Camera")
+        bench.link.update(Bench.prompt, RequestsBehind(count: 0, apps: []))
+        let update = try await bench.calls.wait(for: 2)[1]
+        let items = update.body[1].properties?["items"]?.rows
+        #expect(items == [["permission": .string("camera"), "device_name": .string("Rear Camera")]])
         await bench.end()
     }
 
