@@ -32,7 +32,7 @@ extension AgentTrouble? {
 struct AgentRoster {
     /// Ordered by preference: the highest level first, within a level the newest first.
     private(set) var agents: [RegisteredAgent] = []
-    /// Until an agent registers, or shows a prompt.
+    /// Until an agent registers, or the one that failed shows a prompt; when another is there, until it has left.
     private(set) var trouble: AgentTrouble?
 
     /// Registers an agent. One that is already registered takes the new level and counts as the newest.
@@ -51,6 +51,7 @@ struct AgentRoster {
 
     mutating func removeAll(of connection: String) {
         agents.removeAll { $0.id.connection == connection }
+        if case .failed(let id, _) = trouble, id.connection == connection, !agents.isEmpty { trouble = nil }
     }
 
     func best(without tried: Set<AgentID>) -> AgentID? {
@@ -62,7 +63,7 @@ struct AgentRoster {
     mutating func notStarted(_ why: String) { if agents.isEmpty { trouble = .notStarted(why) } }
 
     mutating func succeeded(_ id: AgentID) {
-        trouble = nil
+        if case .failed(let other, _) = trouble, other != id {} else { trouble = nil }
         if let index = agents.firstIndex(where: { $0.id == id }) { agents[index].failures = 0 }
     }
 

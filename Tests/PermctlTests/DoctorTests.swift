@@ -69,6 +69,23 @@ struct DoctorTests {
         await stage.end()
     }
 
+    /// An agent that fails is named as long as it is there, although another shows its prompts.
+    @Test func doctorNamesAnAgentThatFailsBesideAnother() async throws {
+        let stage = try await CommandStage()
+        let well = try await stage.agent([.grant(.once), .grant(.once)])
+        let ill = try await stage.agent([.error("it hangs")])
+        #expect(try await stage.run("request", "camera").status == 0)
+        let finding = try objects(try await stage.run("doctor", "--json").output)
+            .first { $0["code"] as? String == "agent-failed" }
+        #expect((finding?["text"] as? String)?.contains(ill.connection.uniqueName) == true, "\(String(describing: finding))")
+        ill.connection.close()
+        try await well.prompts.wait(for: 1)
+        #expect(try await stage.run("request", "microphone").status == 0)
+        let report = try await stage.run("doctor")
+        #expect(!report.output.contains("failed the last prompt"), "\(report.output)")
+        await stage.end()
+    }
+
     /// That there is none is no problem.
     @Test func doctorKnowsTheGuard() async throws {
         let stage = try await CommandStage()

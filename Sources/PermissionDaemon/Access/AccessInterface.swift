@@ -53,9 +53,7 @@ struct AccessInterface {
 
     private func requestAccess(_ call: MethodCall) throws(PermissionError) {
         let permissions = try parsePermissions(call.arguments[0])
-        guard devices.mayHaveChanged(permissions) else { return try create(call) }
-        for permission in permissions { devices.askAgain(permission) }
-        devices.whenAnswered {
+        devices.whenCurrent(permissions) {
             do throws(PermissionError) { try create(call) } catch { call.fail(error) }
         }
     }

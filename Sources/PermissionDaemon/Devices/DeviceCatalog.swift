@@ -103,11 +103,15 @@ final class DeviceCatalog {
         if permissions.contains(.location) { geoclue?.isWanted() }
     }
 
-    /// Whether there may be a device by now of which no event has told.
-    func mayHaveChanged(_ permissions: [Permission]) -> Bool {
-        kinds.contains { kind in
-            permissions.contains(kind.permission) && !isUsable(kind.permission) && !changeable(kind).isEmpty
+    /// Runs `body` when it is known whether there are usable devices by now of which no event has told: at once, or when
+    /// the nodes that may be such devices have answered.
+    func whenCurrent(_ permissions: [Permission], _ body: @escaping @LoopActor () -> Void) {
+        let missing = kinds.filter {
+            permissions.contains($0.permission) && !isUsable($0.permission) && !changeable($0).isEmpty
         }
+        guard !missing.isEmpty else { return body() }
+        for kind in missing { askAgain(kind.permission) }
+        whenAnswered(body)
     }
 
     /// Examines the nodes again whose answers change without an event.

@@ -33,9 +33,10 @@ struct DevicesInterface {
 
     private func list(_ call: MethodCall) throws(PermissionError) {
         let text = call.string(0)
-        let permission = text.isEmpty ? nil : try parsePermission(text)
-        let shown = devices.devices.filter { permission == nil || $0.permission == permission }
-        call.reply(.rows(shown.map(row)))
+        let wanted = text.isEmpty ? Permission.allCases : [try parsePermission(text)]
+        devices.whenCurrent(wanted) {
+            call.reply(.rows(devices.devices.filter { wanted.contains($0.permission) }.map(row)))
+        }
     }
 
     private func row(_ device: Device) -> [String: Value] {

@@ -111,7 +111,7 @@ enum StoreOpening {
 
     /// The first link on the way to a folder that belongs neither to the user nor to root: its owner could lead permd to
     /// another folder at any time.
-    private static func foreignLink(in folder: String) -> String? {
+    static func foreignLink(in folder: String, for user: uid_t = geteuid()) -> String? {
         var (path, links) = ("", 0)
         var rest = Array(folder.split(separator: "/").reversed())
         while let part = rest.popLast(), links <= mostLinks {
@@ -119,7 +119,7 @@ enum StoreOpening {
             guard part != "..", part != "." else { continue }
             path += "/\(part)"
             guard let status = FileStatus(path), status.kind == S_IFLNK else { continue }
-            guard [0, geteuid()].contains(status.owner) else { return path }
+            guard [0, user].contains(status.owner) else { return path }
             links += 1
             guard let target = readLink(path) else { return nil }
             path = target.hasPrefix("/") ? "" : StoreOpening.folder(of: path)

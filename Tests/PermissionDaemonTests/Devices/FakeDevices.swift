@@ -140,6 +140,11 @@ final class CatalogBench {
         catalog.devices.filter { $0.permission == permission }.map(\.id)
     }
 
+    /// Waits until it is known whether there is a usable device.
+    func current(_ permission: Permission) async {
+        await withCheckedContinuation { done in catalog.whenCurrent([permission]) { done.resume() } }
+    }
+
     /// Waits until all nodes have answered.
     func settled() async { await withCheckedContinuation { done in catalog.whenAnswered { done.resume() } } }
 }

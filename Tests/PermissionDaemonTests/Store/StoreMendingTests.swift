@@ -88,6 +88,23 @@ struct StoreMendingTests {
         await close(store)
     }
 
+    /// Whoever owns a link on the way to the store could lead permd elsewhere.
+    @Test func aLinkOfAnotherUser() throws {
+        let folder = try TemporaryFolder()
+        try #require(mkdir(folder.file("disk"), 0o700) == 0)
+        try #require(symlink("disk", folder.file("home")) == 0 && symlink("home/../home", folder.file("state")) == 0)
+        for name in ["disk", "home", "state"] {
+            #expect(StoreOpening.foreignLink(in: folder.file("\(name)/permd")) == nil)
+        }
+        // Only root can give a link away; to others, their own is one of another user.
+        let isRoot = geteuid() == 0
+        try #require(!isRoot || lchown(folder.file("home"), 65534, 65534) == 0)
+        let user = isRoot ? 0 : geteuid() + 1
+        #expect(StoreOpening.foreignLink(in: folder.file("home/permd"), for: user) == folder.file("home"))
+        #expect(StoreOpening.foreignLink(in: folder.file("disk/permd"), for: user) == nil)
+        if isRoot { #expect(StoreOpening.foreignLink(in: folder.file("state/permd")) == folder.file("home")) }
+    }
+
     /// A home that is reached through a link, as on a second disk.
     @Test func aHomeBehindALink() async throws {
         try #require(system("mkdir \(folder.file("disk")) && ln -s disk \(folder.file("home"))") == 0)
