@@ -36,7 +36,8 @@ extension Decision {
     ///   - uptime: milliseconds since boot.
     ///   - isAlive: whether exactly this process is running, not a later one with the same process ID.
     package func isInForce(
-        at now: @autoclosure () -> EpochSeconds, uptime: @autoclosure () -> Int64, in scopes: @autoclosure () -> DecisionScopes,
+        at now: @autoclosure () -> EpochSeconds, uptime: @autoclosure () -> Int64,
+        in scopes: @autoclosure () -> DecisionScopes,
         isAlive: (ProcessKey) -> Bool
     ) -> Bool {
         switch duration {

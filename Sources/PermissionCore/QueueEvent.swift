@@ -24,11 +24,13 @@ package protocol Facts {
 }
 
 extension Facts {
-    /// The status for a request. An enforcement point and a portal have a device at hand, so none is looked for.
+    /// The status for a request. An enforcement point and a portal have a device at hand, so none is looked for; what
+    /// waits in the queue is not answered because its device is away for a moment.
     func status(of permission: Permission, in request: Request) -> Status {
         status(
             of: permission, for: request.caller,
-            assumesDevice: request.device != nil || request.dialog != nil || isMissed(permission))
+            assumesDevice: request.device != nil || request.dialog != nil
+                || request.place != nil && isMissed(permission))
     }
 }
 

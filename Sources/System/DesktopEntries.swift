@@ -40,7 +40,7 @@ package enum AppDirectory {
     package static func entries(
         of apps: Set<AppID>, by worker: Worker, _ completion: @escaping @LoopActor ([AppID: AppEntry]) -> Void
     ) {
-        entries(of: apps, by: worker, with: { () -> Void? in nil }) { entries, _ in completion(entries) }
+        entries(of: apps, by: worker, with: { () -> Void? in nil }, { entries, _ in completion(entries) })
     }
 
     /// The name in the entry with this ID, if it is another one than that of a program. May block.

@@ -73,11 +73,13 @@ struct DoctorTests {
     @Test func doctorNamesAnAgentThatFailsBesideAnother() async throws {
         let stage = try await CommandStage()
         let well = try await stage.agent([.grant(.once), .grant(.once)])
-        let ill = try await stage.agent([.error("it hangs")])
+        let ill = try await stage.agent([.error("org.example.Error.Broken")])
         #expect(try await stage.run("request", "camera").status == 0)
         let finding = try objects(try await stage.run("doctor", "--json").output)
             .first { $0["code"] as? String == "agent-failed" }
-        #expect((finding?["text"] as? String)?.contains(ill.connection.uniqueName) == true, "\(String(describing: finding))")
+        #expect(
+            (finding?["text"] as? String)?.contains(ill.connection.uniqueName) == true, "\(String(describing: finding))"
+        )
         ill.connection.close()
         try await well.prompts.wait(for: 1)
         #expect(try await stage.run("request", "microphone").status == 0)

@@ -167,7 +167,9 @@ private struct Play {
         case .respond(let request, _), .forget(let request):
             let id = request.id
             require(open.remove(id) != nil && over.insert(id).inserted, "\(id) ended twice, or was never accepted")
-            if case .respond = effect, shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) { close() }
+            if case .respond = effect, shown?.prompt.request.id == id, !writing.contains(where: { $0.id == id }) {
+                close()
+            }
         case .showPrompt(let agent, let prompt):
             require(shown == nil, "two prompts on screen")
             require(isSeatActive, "a prompt for nobody")

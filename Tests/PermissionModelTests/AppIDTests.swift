@@ -22,7 +22,8 @@ struct AppIDTests {
 
     @Test(arguments: [
         "", ":", "exe", "exe:", "exe:relative", "exe:/a:relative", "exe:/a:/b:/c", "exe:/a:", "exe:/100%", "exe:/a%3",
-        "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "snap:/usr/bin/a", "desktop:a", "host:thing", "EXE:/a",
+        "exe:/a%3a", "exe:/a%zz", "flatpak:", "flatpak:a/b", "snap:a:b", "snap:/usr/bin/a", "desktop:a", "host:thing",
+        "EXE:/a",
         "flatpak:a/\u{301}b", "snap:a:\u{301}b", "exe:/a\nb", "exe:/a\0b", "snap:a\u{7F}", " exe:/a",
         "/usr/bin/firefox",
     ])

@@ -115,7 +115,8 @@ final class AgentLink {
                     .objectPath(AgentLink.path(of: id)),
                     .properties(
                         PromptDetails.encoded(behind, entries).merging(
-                            PromptDetails.devices(of: prompt.prompt, prompt.deviceName)) { $1 }),
+                            PromptDetails.devices(of: prompt.prompt, prompt.deviceName)
+                        ) { $1 }),
                 ])
             // With the usual timeout: calls that an agent never answers must not pile up, prompt by prompt.
             connection.call(message) { [weak self] _ in

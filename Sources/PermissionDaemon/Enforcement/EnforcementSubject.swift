@@ -51,7 +51,8 @@ struct EnforcementSubject {
             switch result {
             case .success(let found):
                 let caller = Caller(
-                    connection: point.connection, app: found.app, process: found.instance, mayBeSandboxed: found.mayBeSandboxed)
+                    connection: point.connection, app: found.app, process: found.instance,
+                    mayBeSandboxed: found.mayBeSandboxed)
                 completion(.success(EnforcementSubject(caller: caller, pidfd: pidfd, pid: pid)))
             case .failure where !Pidfd.isAlive(pidfd.raw): completion(.failure(gone))
             case .failure(let problem):

@@ -79,7 +79,8 @@ final class GuardLink {
             case .success(let found):
                 // No unique name: those of two buses can be the same.
                 request.caller = Caller(
-                    connection: BusNames.guardService, app: found.app, process: found.instance, mayBeSandboxed: found.mayBeSandboxed)
+                    connection: BusNames.guardService, app: found.app, process: found.instance,
+                    mayBeSandboxed: found.mayBeSandboxed)
                 decide(request)
             case .failure(let problem):
                 unidentified.notice("The process \(pid), which opens a device, was not identified: \(problem.reason)")

@@ -67,7 +67,8 @@ final class CallerIdentifier: CallerLookup {
         guard let completions = waiting.removeValue(forKey: name) else { return }
         switch result {
         case .success(let found):
-            known[name] = Caller(connection: name, app: found.app, process: found.instance, mayBeSandboxed: found.mayBeSandboxed)
+            known[name] = Caller(
+                connection: name, app: found.app, process: found.instance, mayBeSandboxed: found.mayBeSandboxed)
         case .failure(let problem):
             refusals.notice("The connection \(name) was not identified: \(problem.reason)")
         }

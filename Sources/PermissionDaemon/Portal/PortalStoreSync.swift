@@ -68,7 +68,9 @@ final class PortalStoreSync {
 
     /// A dialog is open. If permd is killed meanwhile, the portal stores a no for the lost call, which is nobody's answer.
     func opened(_ key: PortalKey, for caller: Caller) {
-        guard PortalKinds.entry(of: key.item) != nil, key.item.permission != nil, open.insert(key).inserted else { return }
+        guard PortalKinds.entry(of: key.item) != nil, key.item.permission != nil, open.insert(key).inserted else {
+            return
+        }
         store.save(PortalVerdict(key: key, app: caller.app, verdict: .deny)) {}
     }
 

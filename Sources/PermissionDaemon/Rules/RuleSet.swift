@@ -102,7 +102,11 @@ final class RuleSet {
     /// If a folder does not answer in time, rules match what they say.
     private func followLinks(_ result: RuleReading, then completion: @escaping @LoopActor (RuleReading) -> Void) {
         guard !result.rules.isEmpty else { return completion(result) }
-        worker.run(about: "links in rules") { result.followingLinks() } then: { completion($0 ?? result) }
+        worker.run(about: "links in rules") {
+            result.followingLinks()
+        } then: {
+            completion($0 ?? result)
+        }
     }
 
     private func read(_ files: ListedFiles, then completion: @escaping @LoopActor (RuleReading.Contents) -> Void) {

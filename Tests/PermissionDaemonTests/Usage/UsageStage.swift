@@ -77,7 +77,8 @@ final class UsageStage {
 
     static func camera(_ terminal: PseudoTerminal, name: String = "Cam", at place: String? = nil) -> DeviceRecord {
         DeviceRecord(
-            subsystem: "video4linux", syspath: "/sys/devices/\(place ?? "pci0/usb1/\(name)")/video4linux/video0", node: terminal.path,
+            subsystem: "video4linux", syspath: "/sys/devices/\(place ?? "pci0/usb1/\(name)")/video4linux/video0",
+            node: terminal.path,
             number: UInt64(terminal.number), attributes: ["name": name, "index": "0"])
     }
 
