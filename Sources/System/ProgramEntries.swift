@@ -5,7 +5,7 @@ import Glibc
 import PermissionModel
 import Synchronization
 
-enum ProgramEntries {
+package enum ProgramEntries {
     private struct Entry {
         /// Of the desktop entry.
         let path: String
@@ -88,22 +88,28 @@ enum ProgramEntries {
     private static func entry(_ path: String) -> Entry? {
         guard let file = KeyFile(path: path) else { return nil }
         func value(_ key: String) -> String { file.string(key, in: "Desktop Entry") ?? "" }
-        // env(1) starts what follows its variables.
-        let words = Array(commandWords(value("Exec")).drop { $0 == "env" || $0 == "/usr/bin/env" || $0.contains("=") })
-        guard let command = words.first, let program = program(command) else { return nil }
+        guard let (program, arguments) = program(of: value("Exec")) else { return nil }
         let isHidden = value("Hidden") == "true" || value("NoDisplay") == "true"
         return Entry(
-            path: path, program: program, name: value("Name"),
-            argumentCount: words.dropFirst().count { $0.first != "%" }, isHidden: isHidden)
+            path: path, program: StorePath.withoutVersion(program), name: value("Name"),
+            argumentCount: arguments.count { $0.first != "%" }, isHidden: isHidden)
     }
 
-    private static func program(_ command: String) -> [UInt8]? {
-        let paths = command.hasPrefix("/") ? [command] : searchPath.map { "\($0)/\(command)" }
+    /// The executable that an `Exec` starts, and its arguments; nil if there is none. May block.
+    package static func program(of command: String) -> (path: [UInt8], arguments: [String])? {
+        // env(1) starts what follows its variables.
+        let words = commandWords(command).drop { $0 == "env" || $0 == "/usr/bin/env" || $0.contains("=") }
+        return words.first.flatMap(executable).map { ($0, Array(words.dropFirst())) }
+    }
+
+    /// The executable of that path, or of that name in `$PATH`, links followed; nil if there is none. May block.
+    package static func executable(_ name: String) -> [UInt8]? {
+        let paths = name.hasPrefix("/") ? [name] : searchPath.map { "\($0)/\(name)" }
         guard let path = paths.first(where: { access($0, X_OK) == 0 }), let real = realpath(path, nil) else {
             return nil
         }
         defer { free(real) }
-        return StorePath.withoutVersion(Array(String(cString: real).utf8))
+        return UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) }
     }
 
     /// The words of a command as the Desktop Entry Specification quotes them.

@@ -27,7 +27,9 @@ enum InstalledApps {
             let id = name.dropLast(".desktop".count)
             found += apps(String(id), value).filter { new in !found.contains { $0.app == new.app } }
         }
-        if text.hasPrefix("/"), let program = program(text) { found.append(InstalledApp(app: program, text: "")) }
+        if text.hasPrefix("/"), let app = ProgramEntries.executable(text).flatMap(program) {
+            found.append(InstalledApp(app: app, text: ""))
+        }
         return found
     }
 
@@ -36,23 +38,19 @@ enum InstalledApps {
         for (kind, key) in [("flatpak", "X-Flatpak"), ("snap", "X-SnapInstanceName")] {
             if let app = AppID("\(kind):\(value(key))") { return [InstalledApp(app: app, text: name)] }
         }
-        let command = value("Exec").split(separator: " ").first.flatMap { program(String($0)) }
-        return command.map { [InstalledApp(app: $0, text: name)] } ?? []
+        let app = ProgramEntries.program(of: value("Exec")).flatMap { program($0.path) }
+        return app.map { [InstalledApp(app: $0, text: name)] } ?? []
     }
 
-    /// The identity of a command's program; nil for a script, whose identity depends on how it is started.
-    private static func program(_ command: String) -> AppID? {
-        let folders = (Folders.variable("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
-        let paths = command.contains("/") ? [command] : folders.map { "\($0)/\(command)" }
-        guard let path = paths.first(where: { access($0, X_OK) == 0 }), let real = realpath(path, nil) else {
-            return nil
+    /// The identity of an executable; nil for a script, whose identity depends on how it is started.
+    private static func program(_ path: [UInt8]) -> AppID? {
+        let fd = (path + [0]).withUnsafeBytes {
+            open($0.bindMemory(to: CChar.self).baseAddress!, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         }
-        defer { free(real) }
-        let fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard fd >= 0 else { return nil }
         defer { close(fd) }
         var magic = [UInt8](repeating: 0, count: 4)
         guard read(fd, &magic, 4) == 4, magic == [0x7F] + Array("ELF".utf8) else { return nil }
-        return AppID.executable(UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
+        return .executable(StorePath.withoutVersion(path))
     }
 }
