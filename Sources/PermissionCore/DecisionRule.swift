@@ -23,9 +23,9 @@ extension Decision {
     /// it is unknown how long it has held, and it is over.
     package func limited(at now: Instant) -> Decision {
         guard let end = duration.end else { return self }
-        let rest = now.epoch < decided - Decision.correction ? 0 : min(end - now.epoch, end - decided)
+        let isSetBack = now.epoch + Decision.correction < decided
         var limited = self
-        limited.deadline = now.uptime + max(0, rest) * 1000
+        limited.deadline = isSetBack ? now.uptime : now.deadline(of: end, since: decided)
         return limited
     }
 

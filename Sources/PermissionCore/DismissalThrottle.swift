@@ -27,14 +27,16 @@ package struct DismissalRecord: Sendable, Hashable {
 
     /// The end of the pause; nil if there is none, or it is over.
     func pauseEnd(at now: Instant) -> EpochSeconds? {
-        guard let end = pausedUntil, end > now.epoch, deadline.map({ $0 > now.uptime }) ?? true else { return nil }
-        return end
+        guard let end = pausedUntil, end > now.epoch else { return nil }
+        guard let deadline else { return end }
+        let rest = deadline - now.uptime
+        return rest > 0 ? min(end, now.epoch + (rest + 999) / 1000) : nil
     }
 
     /// Begins a pause, or takes over one that began at `since`.
     fileprivate mutating func pause(until end: EpochSeconds, at now: Instant) {
         pausedUntil = end
-        deadline = now.uptime + max(0, min(end - now.epoch, end - since)) * 1000
+        deadline = now.deadline(of: end, since: since)
     }
 }
 

@@ -13,6 +13,19 @@ package struct Instant: Sendable, Hashable {
         self.epoch = epoch
         self.uptime = uptime
     }
+
+    /// In seconds: longer than any machine runs.
+    private static let longest: Int64 = 1 << 40
+
+    /// When something ends at the latest that ends at `end` by the wall clock and began at `start`, in milliseconds since
+    /// boot. A clock that is set back prolongs nothing.
+    func deadline(of end: EpochSeconds, since start: EpochSeconds) -> Int64 {
+        let seconds = [epoch, start].map { from in
+            let (difference, isTooLong) = end.subtractingReportingOverflow(from)
+            return isTooLong ? (end > from ? Instant.longest : 0) : min(max(0, difference), Instant.longest)
+        }
+        return uptime + min(seconds[0], seconds[1]) * 1000
+    }
 }
 
 /// The current decisions, rules and devices.

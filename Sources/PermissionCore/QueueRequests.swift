@@ -224,7 +224,8 @@ extension Queue {
         let app = request.app
         let shown = request.prompt.map { now.uptime - $0.shown }
         if let shown { leftUnanswered(app, for: shown, now, facts) }
-        guard shown ?? 0 < Limits.flicker * 1000, withdrawals.withdrew(app, at: now.uptime) else { return }
+        let wanted = request.withdrawal == nil ? shown ?? 0 : (shown ?? 0) - Limits.withdrawalGrace * 1000
+        guard wanted < Limits.flicker * 1000, withdrawals.withdrew(app, at: now.uptime) else { return }
         let error = Queue.throttled(withdrawals.remaining(app, at: now.uptime) ?? 0)
         let isWaiting = { (request: Request) in
             request.app == app && request.prompt == nil && !request.isSettling

@@ -109,12 +109,11 @@ package struct Request {
         app == other.app || userFolder != nil && userFolder == other.userFolder
     }
 
-    /// Whether it asks the same as the other one, so that the person need not see another prompt.
+    /// Whether the same process, or instance of a sandbox, asks the same as with the other one, so that the person need not see another prompt.
     func continues(_ other: Request) -> Bool {
         app == other.app && items == other.items && reasons == other.reasons && explanation == other.explanation
             && dialog == other.dialog && device == other.device
-            && caller.isSandboxed == other.caller.isSandboxed
-            && (!caller.mayBeSandboxed || caller.process == other.caller.process)
+            && caller.isSandboxed == other.caller.isSandboxed && caller.process == other.caller.process
     }
 
     func decision(_ permission: Permission, _ answer: ItemDecision, _ now: Instant) -> Decision {

@@ -20,8 +20,8 @@ public enum Limits {
     /// Seconds for which a throttled app gets no prompts: as long as ``withdrawalWindow``, so that it gets at most
     /// ``withdrawals`` prompts in that time.
     public static let withdrawalPause: EpochSeconds = 60
-    /// Seconds for which the prompt of a request without a caller stays open: a page that is loaded again, or a program that
-    /// is restarted, asks again within them.
+    /// Seconds for which the prompt of a request without a caller stays open: a page that is loaded again asks again within
+    /// them.
     public static let withdrawalGrace: Int64 = 2
     /// Seconds of a prompt on screen from which on its withdrawal does not count: it did not flicker.
     public static let flicker: Int64 = 5

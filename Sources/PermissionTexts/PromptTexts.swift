@@ -27,11 +27,14 @@ public enum PromptTexts {
     }
 
     private static func shown(_ name: String, _ prompt: AgentPrompt) -> String {
-        guard isUnknownProgram(prompt) else { return Texts.isolated(name) }
+        guard isUnknown(prompt) else { return Texts.isolated(name) }
         return Texts.text("Unknown program %@", Texts.text("“%@”", Texts.isolated(name)))
     }
 
-    private static func isUnknownProgram(_ prompt: AgentPrompt) -> Bool { prompt.app.hasPrefix("exe:") }
+    private static func isProgram(_ prompt: AgentPrompt) -> Bool { prompt.app.hasPrefix("exe:") }
+
+    /// Whether a program has no desktop entry, which would give it an icon.
+    private static func isUnknown(_ prompt: AgentPrompt) -> Bool { isProgram(prompt) && prompt.appIcon.isEmpty }
 
     /// The app's reason, marked as the app's words, or the text of a question that only portals ask, which may come
     /// from the app as well; empty if there is none.
@@ -149,7 +152,7 @@ public enum PromptTexts {
     public static func details(_ prompt: AgentPrompt) -> [String] {
         var lines = [Texts.text("Name: %@", Texts.isolated(prompt.displayName))]
         lines.append(
-            isUnknownProgram(prompt)
+            isProgram(prompt)
                 ? Texts.text("Program: %@", Texts.isolated(String(prompt.app.dropFirst("exe:".count))))
                 : Texts.text("Identity: %@", Texts.isolated(prompt.app)))
         lines.append(

@@ -47,15 +47,18 @@ package struct AppPattern: Sendable, Hashable {
         var end = start.count == pattern.utf8.count ? start.endIndex : start.lastIndex(of: UInt8(ascii: "/"))
         // What is not there may be there later; its folder may be.
         while let place = end, place > start.startIndex {
-            if let app = AppID("\(AppID.Kind.exe.rawValue):\(Substring(start[..<place]))"), let path = app.paths.first,
-                let real = realpath(path, nil)
-            {
-                defer { free(real) }
-                return AppID.executable(String(cString: real).utf8).name + pattern[place...]
+            let app = AppID("\(AppID.Kind.exe.rawValue):\(Substring(start[..<place]))")
+            if let real = app?.paths.first.flatMap({ Folders.realPath($0) }) {
+                return literal(AppID.executable(StorePath.withoutVersion(real)).name) + pattern[place...]
             }
             end = start[..<place].lastIndex(of: UInt8(ascii: "/"))
         }
         return pattern
+    }
+
+    /// The pattern that matches this text only.
+    private static func literal(_ text: String) -> String {
+        text.map { wildcards.contains($0.utf8.first ?? 0) ? "\\\($0)" : String($0) }.joined()
     }
 
     /// Whether an identity may begin as the pattern does before its first wildcard; without one, whether it is an

@@ -57,11 +57,13 @@ package struct AppIdentity: Sendable {
 
     func process(_ evidence: ProcessEvidence, under pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
         let info = try reader.flatpakInfo("\(evidence.key.pid)")
-        if !evidence.sharesPids, info == nil, AppIdentity.sandboxes(evidence).isEmpty {
+        if !evidence.sharesPids, info == nil, sandboxes(evidence).isEmpty {
             guard let outermost = try reader.ancestors(of: evidence.key.pid).last else {
                 throw UnknownProcess(reason: "it is in a sandbox that does not identify its app")
             }
-            return try process(evidence, running: reader.executable(outermost.pid), under: pidfd)
+            let program = try reader.executable(outermost.pid)
+            guard reader.isThere(outermost) else { throw UnknownProcess(reason: "its parents are exiting") }
+            return try process(evidence, running: program, under: pidfd)
         }
         let app = try app(evidence, info: info) { () throws(UnknownProcess) in try program(evidence.key.pid) }
         let isProxy = app.isSandboxed ? false : AppIdentity.isProxy(try reader.executable(evidence.key.pid))
@@ -91,7 +93,7 @@ package struct AppIdentity: Sendable {
         _ evidence: ProcessEvidence, running program: [UInt8], under pidfd: Int32
     ) throws(UnknownProcess) -> IdentifiedProcess {
         guard program.first == UInt8(ascii: "/"), evidence.executable == nil || !evidence.sharesPids,
-            AppIdentity.sandboxes(evidence).isEmpty
+            sandboxes(evidence).isEmpty
         else { throw UnknownProcess(reason: "its own files say who it is, or nothing does") }
         if evidence.executable != nil {
             // It may have left the root that has the file, but not the process that started the sandbox.
@@ -107,10 +109,16 @@ package struct AppIdentity: Sendable {
     }
 
     /// The sandboxes that the kernel says it is in.
-    private static func sandboxes(_ evidence: ProcessEvidence) -> Set<String> {
+    private func sandboxes(_ evidence: ProcessEvidence) -> Set<String> {
         let groups = ControlGroups(evidence.controlGroups)
-        let snaps = groups.snaps.union(snaps(ofLabel: evidence.label))
-        return Set(snaps.map(\.name) + groups.flatpaks.map { String(decoding: $0, as: UTF8.self) })
+        return Set(snaps(evidence, groups).map(\.name) + groups.flatpaks.map { String(decoding: $0, as: UTF8.self) })
+    }
+
+    /// The snaps that confine it.
+    private func snaps(_ evidence: ProcessEvidence, _ groups: ControlGroups) -> Set<AppID> {
+        let labelled = AppIdentity.snaps(ofLabel: evidence.label)
+        let enforced = AppIdentity.isEnforced(evidence.label) ? labelled : []
+        return groups.snaps.union(labelled).filter { enforced.contains($0) || !isClassic($0) }
     }
 
     private func settled(_ found: IdentifiedProcess, _ pidfd: Int32) throws(UnknownProcess) -> IdentifiedProcess {
@@ -132,8 +140,7 @@ package struct AppIdentity: Sendable {
         _ evidence: ProcessEvidence, info: [UInt8]?, program: () throws(UnknownProcess) -> AppID
     ) throws(UnknownProcess) -> AppID {
         let groups = ControlGroups(evidence.controlGroups)
-        let snaps = groups.snaps.union(AppIdentity.snaps(ofLabel: evidence.label))
-            .filter { !isClassic($0, label: evidence.label) }
+        let snaps = snaps(evidence, groups)
         guard snaps.count + (info != nil || !groups.flatpaks.isEmpty ? 1 : 0) <= 1 else {
             throw UnknownProcess(reason: "it shows signs of several sandboxes")
         }
@@ -150,7 +157,7 @@ package struct AppIdentity: Sendable {
 
     /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
     static func isProxy(_ executable: [UInt8]) -> Bool {
-        proxies.contains(ProcessReader.fileName(of: executable))
+        proxies.contains(Folders.fileName(of: executable))
     }
 
     // MARK: Sandboxes
@@ -188,11 +195,10 @@ package struct AppIdentity: Sendable {
         return found
     }
 
-    /// Whether a snap is not confined (classic), and so are the programs that it starts: the security module only watches it,
-    /// and its description (snap.yaml), which is root's, says so.
-    private func isClassic(_ snap: AppID, label: [UInt8]) -> Bool {
-        guard !AppIdentity.isEnforced(label) else { return false }
-        return snapFolders.contains { folder in
+    /// Whether a snap is not confined (classic), and so are the programs that it starts, as its description says (snap.yaml),
+    /// which is root's.
+    private func isClassic(_ snap: AppID) -> Bool {
+        snapFolders.contains { folder in
             let file = try? RegularFile.read("\(folder)/\(snap.name)/current/meta/snap.yaml", maximum: 1 << 20)
             return file?.split(separator: UInt8(ascii: "\n")).contains { $0.elementsEqual("confinement: classic".utf8) }
                 ?? false

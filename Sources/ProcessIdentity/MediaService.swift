@@ -3,6 +3,8 @@
 //
 // JACK is none: nobody can ask for its clients, so jackd is asked about like any program.
 
+import System
+
 package enum MediaService: Sendable, Hashable {
     /// It records for other programs.
     case server
@@ -18,7 +20,7 @@ package enum MediaService: Sendable, Hashable {
     /// - Parameter executable: The path of an executable that no user can write (``ProcessReader/systemExecutable(_:)``):
     ///   any program can have a name.
     package init?(systemExecutable executable: [UInt8]) {
-        guard let service = MediaService.programs[ProcessReader.fileName(of: executable)] else { return nil }
+        guard let service = MediaService.programs[Folders.fileName(of: executable)] else { return nil }
         self = service
     }
 }

@@ -2,6 +2,7 @@
 // for programs outside sandboxes only; reading it may block.
 
 import Glibc
+import System
 
 extension ProcessReader {
     /// Environments are far smaller, and the kernel allows 6 MiB with the arguments.
@@ -9,11 +10,14 @@ extension ProcessReader {
     /// Each mount is a line of some hundred bytes.
     private static let maximumMounts = 1 << 20
 
-    /// Returns the value that a variable of the environment had when the process was started; nil if there is none.
-    func variable(_ name: String, of pid: Int32) -> [UInt8]? {
+    /// Returns the values that variables of the environment had when the process was started.
+    func variables(_ names: [String], of pid: Int32) -> [String: [UInt8]] {
         let all = try? read("\(root)/\(pid)/environ", maximum: ProcessReader.maximumEnvironment, mayBeCut: true)
-        let start = Array("\(name)=".utf8)
-        return all?.split(separator: 0).first { $0.starts(with: start) }.map { Array($0.dropFirst(start.count)) }
+        let lines = all?.split(separator: 0) ?? []
+        return names.reduce(into: [:]) { values, name in
+            let start = Array("\(name)=".utf8)
+            values[name] = lines.first { $0.starts(with: start) }.map { Array($0.dropFirst(start.count)) }
+        }
     }
 
     /// Returns one of `S_IFREG`, `S_IFDIR` and so on for a path in the process's root directory, links followed; nil if there
@@ -22,6 +26,32 @@ extension ProcessReader {
         var status = stat()
         let found = whole(path, pid).withUnsafeBytes { stat($0.bindMemory(to: CChar.self).baseAddress!, &status) == 0 }
         return found ? status.st_mode & S_IFMT : nil
+    }
+
+    /// Returns where an absolute path leads, links followed, if the process has the root directory that this one has; the
+    /// path itself otherwise.
+    func realPath(_ path: [UInt8], seenBy pid: Int32) -> [UInt8] {
+        let plain = AppIdentity.absolute(path, from: [])
+        var (own, other) = (stat(), stat())
+        guard stat("/", &own) == 0, stat("\(root)/\(pid)/root", &other) == 0,
+            (own.st_dev, own.st_ino) == (other.st_dev, other.st_ino), !path.contains(0)
+        else { return plain }
+        return (path + [0]).withUnsafeBytes { Folders.realPath($0.bindMemory(to: CChar.self).baseAddress!) } ?? plain
+    }
+
+    /// Whether a file that is not there may have been deleted by the user: the nearest folder that is there is the user's, or
+    /// everybody's.
+    func isOfUser(_ path: [UInt8], seenBy pid: Int32) -> Bool {
+        var parts = path.split(separator: UInt8(ascii: "/"))
+        while !parts.isEmpty {
+            parts.removeLast()
+            let folder = whole(parts.flatMap { [UInt8(ascii: "/")] + $0 }, pid)
+            var status = stat()
+            guard folder.withUnsafeBytes({ stat($0.bindMemory(to: CChar.self).baseAddress!, &status) }) != 0 else {
+                return status.st_uid == geteuid() || status.st_mode & S_IWOTH != 0
+            }
+        }
+        return false
     }
 
     /// Whether a program has mounted a file system of its own at that path (`/proc/PID/mountinfo`, proc(5)).
@@ -38,6 +68,8 @@ extension ProcessReader {
 
     /// Whether the path is a regular file in the process's root directory that says it is an AppImage.
     func isAppImage(_ path: [UInt8], seenBy pid: Int32) -> Bool {
+        // Opening a device would use it.
+        guard kind(of: path, seenBy: pid) == S_IFREG else { return false }
         let fd = whole(path, pid).withUnsafeBytes {
             open($0.bindMemory(to: CChar.self).baseAddress!, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         }

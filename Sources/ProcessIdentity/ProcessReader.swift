@@ -122,11 +122,6 @@ package struct ProcessReader: Sendable {
     /// The link itself, which may have the kernel's mark.
     package func executableLink(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/exe") }
 
-    /// The last part of a path.
-    package static func fileName(of path: [UInt8]) -> String {
-        String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
-    }
-
     /// Whether the path ends with the kernel's mark, or is that of a file with such a name.
     static func isMarkedDeleted(_ path: [UInt8]) -> Bool {
         path.count > deletedMark.count && path.suffix(deletedMark.count).elementsEqual(deletedMark)

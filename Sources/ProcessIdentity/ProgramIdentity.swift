@@ -40,30 +40,37 @@ extension AppIdentity {
 
     private func file(of runtime: Runtime, _ pid: Int32) -> [UInt8]? {
         guard let arguments = arguments(of: runtime, pid), let file = runtime.file(in: arguments) else { return nil }
-        let variables = ["PWD", "WINEPREFIX", "HOME"].map { reader.variable($0, of: pid) }
-        let path = WinePath.file(file, prefix: variables[1], home: variables[2]) ?? file
+        let variables = reader.variables(["PWD", "WINEPREFIX", "HOME"], of: pid)
+        let name = runtime.isWine ? WinePath.file(file, prefix: variables["WINEPREFIX"], home: variables["HOME"]) : nil
+        let path = name ?? file
         // By the folder in which it was started, which a shell names.
-        let folders = [variables[0], try? reader.workingDirectory(pid)].compactMap(\.self)
+        let folders = [variables["PWD"], try? reader.workingDirectory(pid)].compactMap(\.self)
             .filter { $0.first == UInt8(ascii: "/") }
         let all = path.first == UInt8(ascii: "/") ? [[]] : folders
         let paths = all.map { AppIdentity.absolute(path, from: $0) }
-        // It may have been deleted since then.
-        guard let found = paths.first(where: { reader.kind(of: $0, seenBy: pid) != nil }) ?? paths.first,
-            !AppIdentity.isOfKernel(found), [nil, S_IFREG, S_IFDIR].contains(reader.kind(of: found, seenBy: pid))
-        else { return nil }
-        return found
+        if let found = paths.first(where: { reader.kind(of: $0, seenBy: pid) != nil }) {
+            let isFile = [S_IFREG, S_IFDIR].contains(reader.kind(of: found, seenBy: pid))
+            return isFile && !AppIdentity.isOfKernel(found) ? reader.realPath(found, seenBy: pid) : nil
+        }
+        // It may have been deleted since then; from where the user could not, nothing is.
+        return paths.first { reader.isOfUser($0, seenBy: pid) }
     }
 
-    /// Other processes of such a program than its first are started with a type instead of the file.
+    /// Other processes of an Electron app than its first are started with a type instead of the file, and are its
+    /// descendants.
     private func arguments(of runtime: Runtime, _ pid: Int32) -> [[UInt8]]? {
-        var pid = pid
+        guard let own = try? reader.arguments(pid), runtime.isElectron, Runtime.isTyped(own) else {
+            return try? reader.arguments(pid)
+        }
+        var child = pid
         for _ in 0..<AppIdentity.mostGenerations {
-            guard let arguments = try? reader.arguments(pid) else { return nil }
-            guard arguments.contains(where: { $0.starts(with: "--type=".utf8) }) else { return arguments }
-            guard let parent = try? reader.parent(pid), let path = try? reader.executableLink(parent),
-                path == (try? reader.executableLink(pid))
+            guard let parent = try? reader.parent(child), let path = try? reader.executableLink(parent),
+                path == (try? reader.executableLink(pid)), let arguments = try? reader.arguments(parent),
+                // Else it has exited, and another process may have its ID.
+                parent == (try? reader.parent(child))
             else { return nil }
-            pid = parent
+            guard Runtime.isTyped(arguments) else { return arguments }
+            child = parent
         }
         return nil
     }
@@ -81,10 +88,10 @@ extension AppIdentity {
     /// The AppImage that a program was started from, which mounts itself at another place each time.
     private func image(_ pid: Int32, _ path: [UInt8]) -> [UInt8]? {
         guard let mount = AppIdentity.mountedImage(path), reader.isFuse(mount, seenBy: pid),
-            let image = reader.variable("APPIMAGE", of: pid), image.first == UInt8(ascii: "/"),
+            let image = reader.variables(["APPIMAGE"], of: pid)["APPIMAGE"], image.first == UInt8(ascii: "/"),
             reader.isAppImage(image, seenBy: pid)
         else { return nil }
-        return AppIdentity.absolute(image, from: [])
+        return reader.realPath(image, seenBy: pid)
     }
 
     /// The folder in which an AppImage has mounted itself, such as `/tmp/.mount_aXXXXXX`; nil if a path is in none.

@@ -1,6 +1,7 @@
 // Whether a process is the main one of a service of its user's systemd: what anybody can start is not.
 
 import PermissionModel
+import System
 
 package struct SessionUnit {
     private let reader: ProcessReader
@@ -26,6 +27,6 @@ package struct SessionUnit {
     /// Whether a process is a user manager: systemd starts it, and only that.
     private func isManager(_ pid: Int32) -> Bool {
         guard let path = reader.systemExecutable(pid), let parent = try? reader.parent(pid) else { return false }
-        return ProcessReader.fileName(of: path) == "systemd" && parent == 1
+        return Folders.fileName(of: path) == "systemd" && parent == 1
     }
 }

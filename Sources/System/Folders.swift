@@ -21,6 +21,18 @@ package enum Folders {
         (variable(name) ?? standard).split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
     }
 
+    /// The last part of a path.
+    package static func fileName(of path: [UInt8]) -> String {
+        String(decoding: path.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
+    }
+
+    /// Where a path leads, links followed (realpath(3)); nil if there is nothing. May block.
+    package static func realPath(_ path: UnsafePointer<CChar>) -> [UInt8]? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) }
+    }
+
     /// The sorted names of what a folder contains; none if it cannot be read.
     package static func names(in folder: String) -> [String] {
         guard let directory = opendir(folder) else { return [] }

@@ -9,7 +9,7 @@ package enum ProgramEntries {
     private struct Entry {
         /// Of the desktop entry.
         let path: String
-        /// Of the program, links followed.
+        /// Of the program, links followed, or of the file that it runs.
         let program: [UInt8]
         let name: String
         /// Without what stands for files.
@@ -50,7 +50,9 @@ package enum ProgramEntries {
 
     private static func isShared(_ folder: [UInt8]) -> Bool {
         let text = String(decoding: folder, as: UTF8.self)
-        return (sharedFolders + searchPath + [Folders.home, ""]).contains(text)
+        // As ~/Applications, ~/Downloads and ~/bin.
+        let parent = String(decoding: self.folder(of: folder), as: UTF8.self)
+        return (sharedFolders + searchPath + [Folders.home, ""]).contains(text) || parent == Folders.home
             || text.hasPrefix("/usr/lib/") && text.hasSuffix("-linux-gnu")
     }
 
@@ -88,11 +90,15 @@ package enum ProgramEntries {
     private static func entry(_ path: String) -> Entry? {
         guard let file = KeyFile(path: path) else { return nil }
         func value(_ key: String) -> String { file.string(key, in: "Desktop Entry") ?? "" }
-        guard let (program, arguments) = program(of: value("Exec")) else { return nil }
+        guard let (path: program, arguments) = program(of: value("Exec")) else { return nil }
+        let words = [program] + arguments.filter { $0.first != "%" }.map { Array($0.utf8) }
+        // Of a runtime, it is about the file that this runs.
+        let runtime = words.count > 1 ? Runtime(executable: program) : nil
+        guard let named = runtime.map({ $0.file(in: words) }) ?? program else { return nil }
         let isHidden = value("Hidden") == "true" || value("NoDisplay") == "true"
         return Entry(
-            path: path, program: StorePath.withoutVersion(program), name: value("Name"),
-            argumentCount: arguments.count { $0.first != "%" }, isHidden: isHidden)
+            path: path, program: StorePath.withoutVersion(named), name: value("Name"),
+            argumentCount: words.count - 1, isHidden: isHidden)
     }
 
     /// The executable that an `Exec` starts, and its arguments; nil if there is none. May block.
@@ -105,11 +111,7 @@ package enum ProgramEntries {
     /// The executable of that path, or of that name in `$PATH`, links followed; nil if there is none. May block.
     package static func executable(_ name: String) -> [UInt8]? {
         let paths = name.hasPrefix("/") ? [name] : searchPath.map { "\($0)/\(name)" }
-        guard let path = paths.first(where: { access($0, X_OK) == 0 }), let real = realpath(path, nil) else {
-            return nil
-        }
-        defer { free(real) }
-        return UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) }
+        return paths.first(where: { access($0, X_OK) == 0 }).flatMap { Folders.realPath($0) }
     }
 
     /// The words of a command as the Desktop Entry Specification quotes them.

@@ -2,6 +2,7 @@
 // to account where these ask.
 
 import ProcessIdentity
+import System
 
 struct PassingPrograms {
     /// Further executables, by their paths.
@@ -12,7 +13,7 @@ struct PassingPrograms {
     ///   - isMain: Whether the process is the main one of the unit of that name.
     func contains(_ executable: [UInt8], isMain: (_ unit: String) -> Bool) -> Bool {
         if MediaService(systemExecutable: executable) != nil {
-            return isMain(ProcessReader.fileName(of: executable))
+            return isMain(Folders.fileName(of: executable))
         }
         return paths.contains(String(decoding: executable, as: UTF8.self))
     }

@@ -144,7 +144,7 @@ final class PermdRegistry {
             throw PermissionError(.limitExceeded, "\(problem.reason.reason); try again")
         }
         guard let user = process.user, let path = executable(process.pid),
-            ProcessReader.fileName(of: path) == "permd"
+            Folders.fileName(of: path) == "permd"
         else { throw PermissionError(.accessDenied, "only a permd that root has installed may register") }
         guard permds[user] == nil else {
             throw PermissionError(.limitExceeded, "another permd of user \(user) is registered")

@@ -22,7 +22,7 @@ final class ProcessApps {
         init(app: AppID, executable: [UInt8]?) {
             self.app = app
             mediaService = executable.flatMap(MediaService.init(systemExecutable:))
-            isPortal = executable.map(ProcessReader.fileName) == "xdg-desktop-portal"
+            isPortal = executable.map(Folders.fileName) == "xdg-desktop-portal"
         }
     }
 

@@ -61,7 +61,7 @@ function questions() {
     };
 }
 
-function isUnknownProgram(prompt) {
+function isProgram(prompt) {
     return prompt.app.startsWith('exe:');
 }
 
@@ -71,7 +71,8 @@ export function heading(prompt) {
     if (permissions.length === 0)
         return prompt.items[0].title;
     let name = isolated(prompt.name);
-    if (isUnknownProgram(prompt))
+    // Without a desktop entry, which would give it an icon.
+    if (isProgram(prompt) && !prompt.icon)
         name = fill(_('Unknown program %@'), fill(_('“%@”'), name));
     return fill(questions()[permissions.sort().join(' ')], name);
 }
@@ -154,7 +155,7 @@ export function shortTime(seconds) {
 export function details(prompt) {
     const lines = [
         fill(_('Name: %@'), isolated(prompt.name)),
-        isUnknownProgram(prompt)
+        isProgram(prompt)
             ? fill(_('Program: %@'), isolated(prompt.app.slice('exe:'.length)))
             : fill(_('Identity: %@'), isolated(prompt.app)),
         prompt.isSandboxed

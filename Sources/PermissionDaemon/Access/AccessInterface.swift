@@ -66,7 +66,8 @@ struct AccessInterface {
 
     private func getStatus(_ call: MethodCall) throws(PermissionError) {
         let caller = try caller(of: call)
-        try call.replyStatuses(of: call.arguments[0]) { facts.status(of: $0, for: caller) }
+        let permissions = try parsePermissionsOrAll(call.arguments[0])
+        devices.whenCurrent(permissions) { call.replyStatuses(of: permissions) { facts.status(of: $0, for: caller) } }
     }
 
     private func openDevice(_ call: MethodCall) throws(PermissionError) {
@@ -76,17 +77,25 @@ struct AccessInterface {
         try devices.checkNodes(of: permission)
         // Before anything that depends on the devices: a refused app learns nothing about them.
         try checkGrant(of: permission, to: caller)
-        try devices.open(permission, device: call.string(1), writable: writable) { result in
+        devices.whenCurrent([permission]) {
             do throws(PermissionError) {
-                let opened = try result.get()
-                // The decision may have been taken back while the node was being opened.
-                try checkGrant(of: permission, to: caller)
-                guard opened.descriptor.canBePassed else { throw AccessInterface.crowded }
-                call.reply(.unixFD(opened.descriptor), .properties(AccessInterface.details(of: opened)))
+                try devices.open(permission, device: call.string(1), writable: writable) { result in
+                    do throws(PermissionError) { try pass(result, to: caller, call) } catch { call.fail(error) }
+                }
             } catch {
                 call.fail(error)
             }
         }
+    }
+
+    private func pass(
+        _ result: Result<OpenedDevice, PermissionError>, to caller: Caller, _ call: MethodCall
+    ) throws(PermissionError) {
+        let opened = try result.get()
+        // The decision may have been taken back while the node was being opened.
+        try checkGrant(of: opened.device.permission, to: caller)
+        guard opened.descriptor.canBePassed else { throw AccessInterface.crowded }
+        call.reply(.unixFD(opened.descriptor), .properties(AccessInterface.details(of: opened)))
     }
 
     private func openSettings(_ call: MethodCall) throws(PermissionError) {

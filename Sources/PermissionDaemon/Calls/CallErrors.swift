@@ -20,12 +20,9 @@ extension MethodCall {
         }
     }
 
-    /// Replies with the statuses of permissions, `a{ss}`; an empty list means all.
-    func replyStatuses(
-        of permissions: Value, _ status: @LoopActor (Permission) -> Status
-    ) throws(PermissionError) {
-        let named = try parsePermissionsOrAll(permissions)
-        reply(.stringTable(named.map { ($0.rawValue, status($0).rawValue) }))
+    /// Replies with the statuses of permissions, `a{ss}`.
+    func replyStatuses(of permissions: [Permission], _ status: @LoopActor (Permission) -> Status) {
+        reply(.stringTable(permissions.map { ($0.rawValue, status($0).rawValue) }))
     }
 
     /// A string argument; the types of the arguments were checked before the handler runs.

@@ -103,21 +103,26 @@ final class DeviceCatalog {
         if permissions.contains(.location) { geoclue?.isWanted() }
     }
 
-    /// Runs `body` when it is known whether there are usable devices by now of which no event has told: at once, or when
-    /// the nodes that may be such devices have answered.
-    func whenCurrent(_ permissions: [Permission], _ body: @escaping @LoopActor () -> Void) {
-        let missing = kinds.filter {
-            permissions.contains($0.permission) && !isUsable($0.permission) && !changeable($0).isEmpty
-        }
-        guard !missing.isEmpty else { return body() }
-        for kind in missing { askAgain(kind.permission) }
-        whenAnswered(body)
+    /// Calls that wait for nodes to answer. A program that makes more is answered by what is known.
+    private static let mostWaiting = 256
+
+    /// Runs `body` when it is known whether there are devices by now of which no event has told: at once, or when the nodes
+    /// that may be such devices have answered.
+    ///
+    /// - Parameter isEnough: Whether one usable device is enough, so that `body` need not wait for others.
+    func whenCurrent(_ permissions: [Permission], isEnough: Bool = true, _ body: @escaping @LoopActor () -> Void) {
+        let changing = kinds.filter { permissions.contains($0.permission) && !changeable($0).isEmpty }
+        for kind in changing { askAgain(kind.permission) }
+        let isWaited = changing.contains { !isEnough || !isUsable($0.permission) }
+        if isWaited, waiting.count < DeviceCatalog.mostWaiting { whenAnswered(body) } else { body() }
     }
 
-    /// Examines the nodes again whose answers change without an event.
+    /// Examines the nodes again whose answers change without an event, unless that is being done: who asks on and on must
+    /// not keep others waiting.
     func askAgain(_ permission: Permission) {
+        guard known[permission]?.probes.isEmpty ?? false else { return }
         for kind in kinds where kind.permission == permission {
-            for record in changeable(kind) where known[permission]?.probes[record.syspath] == nil { ask(record, kind) }
+            for record in changeable(kind) { ask(record, kind) }
         }
     }
 

@@ -34,7 +34,7 @@ struct DevicesInterface {
     private func list(_ call: MethodCall) throws(PermissionError) {
         let text = call.string(0)
         let wanted = text.isEmpty ? Permission.allCases : [try parsePermission(text)]
-        devices.whenCurrent(wanted) {
+        devices.whenCurrent(wanted, isEnough: false) {
             call.reply(.rows(devices.devices.filter { wanted.contains($0.permission) }.map(row)))
         }
     }

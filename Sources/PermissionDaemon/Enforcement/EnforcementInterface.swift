@@ -65,7 +65,7 @@ struct EnforcementInterface {
     }
 
     private func getStatus(_ call: MethodCall, of subject: EnforcementSubject) throws(PermissionError) {
-        try call.replyStatuses(of: call.arguments[1]) {
+        call.replyStatuses(of: try parsePermissionsOrAll(call.arguments[1])) {
             facts.status(of: $0, for: subject.caller, assumesDevice: true)
         }
     }

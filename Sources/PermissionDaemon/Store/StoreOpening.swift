@@ -93,8 +93,8 @@ enum StoreOpening {
     /// Creates the folder, with mode 0700 and owned by the user. Returns a sentence if that is impossible.
     static func prepareFolder(of path: String) -> String? {
         let folder = folder(of: path)
-        if let problem = makeFolders(folder) { return problem }
         if let link = foreignLink(in: folder) { return "\(link) is a symbolic link of another user; remove it" }
+        if let problem = makeFolders(folder) { return problem }
         guard let target = realpath(folder, nil) else { return "\(folder) cannot be accessed: \(errorText())" }
         defer { free(target) }
         guard let status = FileStatus(String(cString: target)) else {

@@ -36,7 +36,10 @@ final class TerminalAgent: PromptPresenter {
             var names = Dictionary(prompt.items.map { ($0.id, $0.deviceName) }) { first, _ in first }
             for await change in prompt.changes {
                 let renamed = change.deviceNames.filter { names.updateValue($1, forKey: $0) != $1 }
-                if !renamed.isEmpty { terminal.say(lines.named(renamed)) }
+                if !renamed.isEmpty {
+                    terminal.say(lines.named(renamed))
+                    terminal.delayKeys()
+                }
                 terminal.show(status: lines.behind(change.behind))
             }
         }

@@ -1,8 +1,8 @@
 // An app as named on the command line: its identity, or a part of it.
 
 import ArgumentParser
-import Glibc
 import PermissionClient
+import System
 
 /// An app as named on the command line, not yet resolved to an identity.
 struct AppName: ExpressibleByArgument {
@@ -19,11 +19,17 @@ struct AppName: ExpressibleByArgument {
     func resolve(_ settings: PermissionSettings) async throws -> AppID {
         if let app = AppID(text) {
             // An identity is shown with more escapes than it has.
-            guard text.contains("%") else { return app }
-            return try await AppName.known(settings).first { SafeText.identity($0.description) == text } ?? app
+            guard text.contains("%") || text.contains("\\u{") else { return app }
+            return try await AppName.known(settings).first(where: isShown) ?? app
         }
         try AppName.checkForm(text)
         return try AppName.choose(text, among: try await AppName.known(settings))
+    }
+
+    /// Whether the text is how prompts or permctl show this app's identity.
+    private func isShown(_ app: AppID) -> Bool {
+        let identity = app.description
+        return [SafeText.identity(identity), TerminalText(identity).text].contains(text)
     }
 
     /// Whether the text is the identity or the whole name of the app, not a part of it.
@@ -89,9 +95,8 @@ extension AppID {
     /// The identity that the program has when it runs, for which the kernel follows links to the executable (realpath(3)),
     /// but not to a script; itself if there is no such file.
     func followingLinks() -> AppID {
-        guard let path = paths.first, let target = realpath(path, nil) else { return self }
-        defer { free(target) }
-        let program = AppID.executable(String(cString: target).utf8)
+        guard let target = paths.first.flatMap({ Folders.realPath($0) }) else { return self }
+        let program = AppID.executable(StorePath.withoutVersion(target))
         let script = String(Substring(name.utf8.drop { $0 != UInt8(ascii: ":") }))
         return AppID("\(program)\(script)") ?? self
     }

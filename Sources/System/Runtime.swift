@@ -13,34 +13,51 @@ package struct Runtime: Sendable {
 
     /// The runtime with this executable; nil for other programs.
     package init?(executable path: some Sequence<UInt8>) {
-        let name = ProcessReader.fileName(of: Array(path))
+        let name = Folders.fileName(of: Array(path))
         let versions = [name, Runtime.withoutVersion(name)]
         guard let found = Runtime.all.first(where: { $0.names.contains(where: versions.contains) }) else { return nil }
         self = found
     }
 
-    /// `python` of `python3.11`, `luajit` of `luajit-2.1.0-beta3`, `ld-linux-x86-64` of `ld-linux-x86-64.so.2`
+    /// `python` of `python3.13t` and `python3.11-dbg`, `luajit` of `luajit-2.1.0-beta3`, `ld` of `ld-linux-x86-64.so.2`
     static func withoutVersion(_ name: String) -> String {
-        let parts = name.split(separator: "-", omittingEmptySubsequences: false)
-        let bare = parts.prefix(1) + parts.dropFirst().prefix { $0.first?.isNumber != true }
-        let text = bare.joined(separator: "-")
-        let isLoader = text.hasPrefix("ld-")
-        return isLoader ? "ld" : String(text.reversed().drop { $0.isNumber || $0 == "." }.reversed())
+        if name.hasPrefix("ld-linux") || name.hasPrefix("ld-musl") || name.hasPrefix("ld64.so") { return "ld" }
+        guard let start = name.firstIndex(where: \.isNumber) else { return name }
+        var version = name[start...].drop { $0.isNumber || $0 == "." }
+        // Builds of Python, with threads, for debugging, or as they were named once.
+        if let letter = version.first, "tdmu".contains(letter) { version = version.dropFirst() }
+        let bare = name[..<start]
+        return version.isEmpty || version.first == "-" ? String(bare.last == "-" ? bare.dropLast() : bare) : name
+    }
+
+    /// Whether files that it runs have names of Windows.
+    package var isWine: Bool { names.contains("wine") }
+
+    package var isElectron: Bool { names.contains("electron") }
+
+    /// Whether a command line is that of a process which Chromium has started for one of its tasks. Such a process writes its
+    /// command line anew, as one argument.
+    package static func isTyped(_ arguments: [[UInt8]]) -> Bool {
+        let words = arguments.first.map {
+            $0.split(separator: UInt8(ascii: " ")) + arguments.dropFirst().map { $0[...] }
+        }
+        return words?.dropFirst().prefix { $0.first == UInt8(ascii: "-") }
+            .contains { $0.starts(with: "--type=".utf8) } ?? false
     }
 
     /// Returns the argument that names the file which it runs; nil if none does.
     ///
     /// - Parameter arguments: The command line.
-    func file(in arguments: [[UInt8]]) -> [UInt8]? {
-        if names.contains("wine") {
+    package func file(in arguments: [[UInt8]]) -> [UInt8]? {
+        if isWine {
             // Wine gives the first argument the name that the program has in Windows.
             return arguments.first { options.file(in: [$0]) != nil }
         }
         guard names.contains("busybox") else { return options.file(in: arguments.dropFirst()) }
         // The name of the shell is the name by which it was started, or an argument.
-        let isNamed = arguments.first.map { names.contains(ProcessReader.fileName(of: $0)) } ?? false
+        let isNamed = arguments.first.map { names.contains(Folders.fileName(of: $0)) } ?? false
         let rest = isNamed ? arguments.dropFirst() : arguments[...]
-        guard let name = rest.first.map(ProcessReader.fileName), let shell = Runtime.all.first,
+        guard let name = rest.first.map(Folders.fileName), let shell = Runtime.all.first,
             shell.names.contains(name)
         else { return nil }
         return shell.options.file(in: rest.dropFirst())
@@ -51,7 +68,7 @@ package struct Runtime: Sendable {
         Runtime(
             "sh", "bash", "dash", "zsh", "ksh", "mksh", "osh", "yash", "ash",
             options: RuntimeOptions(
-                flags: "abdefghiklmnprtuvwxyBCDEHILNPTUV", valued: "oO",
+                flags: "abdefghiklmnprtuvwxyBCDEHILNPTUV", following: "oO",
                 words: ["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"],
                 valuedWords: ["--rcfile", "--init-file"])),
         Runtime("busybox", "toybox"),
@@ -63,21 +80,29 @@ package struct Runtime: Sendable {
         Runtime(
             "python", "pypy",
             options: RuntimeOptions(flags: "bBdEhiIOPqsSuvVx", valued: "WX", valuedWords: ["--check-hash-based-pycs"])),
-        Runtime("perl", options: RuntimeOptions(flags: "acfgnpsStTuUvwWX", attached: "i0lCDFxdmM", valued: "I")),
+        Runtime(
+            "perl", options: RuntimeOptions(flags: "acfgnpsStTuUvwWX", numbered: "0l", attached: "iDFxmM", valued: "I")),
         Runtime(
             "ruby",
             options: RuntimeOptions(
-                flags: "aclnpsSTUvwy", attached: "0FiKWx", valued: "CEIr",
+                flags: "aclnpsSTUvwy", numbered: "0W", attached: "Fix", valued: "CEIr",
                 words: ["--disable*", "--enable*", "--jit", "--yjit", "--verbose"])),
         Runtime(
             "node", "nodejs",
             options: RuntimeOptions(
                 valued: "rC",
                 words: [
-                    "--inspect*", "--no-*", "--trace-*", "--enable-*", "--experimental-*", "--max-*", "--harmony*",
-                    "--openssl-*", "--preserve-symlinks*", "--abort-on-*", "--expose*", "--jitless",
-                    "--throw-deprecation",
-                    "--use-*", "--tls-*", "--stack-*",
+                    "--no-*", "--harmony*", "--trace-warnings", "--trace-deprecation", "--trace-uncaught",
+                    "--enable-source-maps", "--enable-fips", "--expose-gc", "--expose_gc", "--jitless",
+                    "--inspect", "--inspect-brk", "--inspect-wait", "--preserve-symlinks",
+                    "--preserve-symlinks-main", "--abort-on-uncaught-exception", "--throw-deprecation",
+                    "--use-openssl-ca", "--use-bundled-ca", "--use-system-ca", "--experimental-strip-types",
+                    "--experimental-transform-types", "--experimental-vm-modules", "--experimental-wasm-modules",
+                    "--experimental-require-module", "--experimental-detect-module",
+                ],
+                assignments: [
+                    "--inspect*", "--trace-*", "--max-*", "--experimental-*", "--openssl-*", "--tls-*", "--stack-*",
+                    "--v8-*", "--unhandled-rejections", "--dns-result-order", "--title",
                 ],
                 valuedWords: [
                     "--require", "--import", "--loader", "--experimental-loader", "--conditions", "--env-file",
@@ -151,7 +176,10 @@ package struct Runtime: Sendable {
                 ],
                 commands: ["exec"], endings: [".dll", ".exe"])),
         // A switch of Chromium has no value in the next argument.
-        Runtime("electron", options: RuntimeOptions(valued: "r", words: ["--*"])),
+        Runtime(
+            "electron",
+            options: RuntimeOptions(
+                valued: "r", words: ["--*"], refused: ["--eval", "--print", "--import", "--require"])),
         Runtime(
             "wine", "wine64", "wine-preloader", "wine64-preloader", options: RuntimeOptions(endings: [".exe", ".msi"])),
         Runtime(
