@@ -19,7 +19,8 @@ struct Permctl: AsyncParsableCommand {
             after its prefix that only one app matches.
 
             Exit status: 0 success; 1 refused, dismissed, no row for the given app, permission, outcome or time, or a \
-            problem found by doctor or check; 64 wrong usage; 65 a file that cannot be imported; 69 no session bus or no permd; 75 try again later; 77 not allowed.
+            problem found by doctor or check; 64 wrong usage; 65 a file that cannot be imported; 69 no session bus or \
+            no permd; 74 the output cannot be written; 75 try again later; 77 not allowed.
             """,
         version: "permctl \(version)",
         subcommands: [
