@@ -47,10 +47,10 @@ extension AppIdentity {
         let folders = [variables["PWD"], try? reader.workingDirectory(pid)].compactMap(\.self)
             .filter { $0.first == UInt8(ascii: "/") }
         let all = path.first == UInt8(ascii: "/") ? [[]] : folders
-        let paths = all.map { AppIdentity.absolute(path, from: $0) }
+        let paths = all.map { AppIdentity.absolute(path, from: $0) }.filter { !AppIdentity.isOfKernel($0) }
         if let found = paths.first(where: { reader.kind(of: $0, seenBy: pid) != nil }) {
             let isFile = [S_IFREG, S_IFDIR].contains(reader.kind(of: found, seenBy: pid))
-            return isFile && !AppIdentity.isOfKernel(found) ? reader.realPath(found, seenBy: pid) : nil
+            return isFile ? reader.realPath(found, seenBy: pid) : nil
         }
         // It may have been deleted since then; from where the user could not, nothing is.
         return paths.first { reader.isOfUser($0, seenBy: pid) }

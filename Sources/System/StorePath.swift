@@ -1,15 +1,22 @@
 // What stays the same of a program's path, whatever its version.
 
-/// A path in the store of Nix or Guix, `/nix/store/HASH-NAME-VERSION/…`, in which each version has a folder of its own.
+/// A path in the store of Nix or Guix, `/nix/store/HASH-NAME-VERSION/…`, or below a snap, `/snap/NAME/REVISION/…`, where each
+/// version has a folder of its own.
 package enum StorePath {
+    private static let snaps = [["snap"], ["var", "lib", "snapd", "snap"]].map { $0.map { Array($0.utf8) } }
     private static let stores = [["nix", "store"], ["gnu", "store"]].map { $0.map { Array($0.utf8) } }
     /// Characters of a hash.
     private static let hashLength = 32
 
-    /// `/nix/store/NAME/…`; other paths as they are.
+    /// `/nix/store/NAME/…`, `/snap/NAME/current/…`; other paths as they are.
     package static func withoutVersion(_ path: [UInt8]) -> [UInt8] {
         let (slash, dash) = (UInt8(ascii: "/"), UInt8(ascii: "-"))
         var parts = path.split(separator: slash).map(Array.init)
+        if let folder = snaps.first(where: { parts.starts(with: $0) }), parts.count > folder.count + 2 {
+            // As `current`, a link, names it.
+            parts[folder.count + 1] = Array("current".utf8)
+            return parts.flatMap { [slash] + $0 }
+        }
         guard parts.count > 3, stores.contains(Array(parts[..<2])) else { return path }
         let item = parts[2]
         guard item.count > hashLength + 1, item[hashLength] == dash,

@@ -297,15 +297,31 @@ struct VerbTests {
     }
 
     /// A file that is cut is not taken for a whole one.
-    @Test(arguments: ["export", "status", "history", "devices", "doctor", "--help", "--version"])
+    @Test(arguments: [
+        "export", "status", "status --json", "history", "devices", "doctor", "queue", "restrictions", "in-use", "check",
+        "deny exe:/a camera", "grant exe:/a camera --yes", "reset exe:/a --json", "--help",
+        "status --help", "--version", "--generate-completion-script bash",
+    ])
     func outputThatCannotBeWritten(_ verb: String) async throws {
         let stage = try await CommandStage()
         let child = try ChildProcess(
-            "sh", ["-c", "exec \"$0\" \"$1\" >/dev/full", BuiltProgram.path("permctl"), verb],
+            "sh", ["-c", "exec \"$0\" $1 >/dev/full", BuiltProgram.path("permctl"), verb],
             environment: stage.permd.environment, standardError: .pipe)
         var errors = ""
         for await line in child.errorLines { errors += line }
         #expect(await child.waitForExit() == .exited(74) && errors.contains("No space left on device"), "\(errors)")
+        await stage.end()
+    }
+
+    /// What it prints, it takes: a name that would reverse the line is escaped.
+    @Test func identitiesAsTheyArePrinted() async throws {
+        let stage = try await CommandStage()
+        let name = "exe:/opt/\u{202E}gpj.exe"
+        #expect(try await stage.run("deny", name, "camera").status == 0)
+        let shown = "exe:/opt/\\u{202e}gpj.exe"
+        #expect(try await stage.run("status").output.contains(shown))
+        #expect(try await stage.run("reset", shown).status == 0)
+        #expect(try await !stage.run("status").output.contains(shown))
         await stage.end()
     }
 

@@ -85,6 +85,7 @@ struct QueueWithdrawalTests {
             forget \(number)
             timer withdrawal\(number) 2000
             length 0
+            + 2
             > timer withdrawal \(number)
             withdraw A #\(number)
             stop prompt#\(number)

@@ -68,9 +68,9 @@ struct PromptFormTests {
 
     // MARK: Words
 
-    private func heading(_ app: String, _ name: String, _ questions: [PromptItem]) -> String {
+    private func heading(_ app: String, _ name: String, _ questions: [PromptItem], icon: String = "") -> String {
         let items = questions.map { AgentPrompt.Item(id: $0, deviceName: "", reason: "") }
-        let heading = PromptTexts.heading(AgentPrompt(app: app, appName: name, items: items))
+        let heading = PromptTexts.heading(AgentPrompt(app: app, appName: name, appIcon: icon, items: items))
         return heading.ask(heading.name).filter { !"\u{2068}\u{2069}".contains($0) }
     }
 
@@ -90,6 +90,9 @@ struct PromptFormTests {
             heading("exe:/opt/x/recorder", "recorder", [.microphone])
                 == "Unknown program “recorder” wants to use your microphone")
         #expect(heading("snap:a", "%@", [.camera]) == "%@ wants to use your camera")
+        // A desktop entry gives it a name and an icon.
+        #expect(
+            heading("exe:/usr/bin/cheese", "Cheese", [.camera], icon: "cheese") == "Cheese wants to use your camera")
     }
 
     @Test func whatIsBehind() {

@@ -120,12 +120,13 @@ struct AppPageTests {
         let shown = "<b>Cheese</b> & <span size=\"900000\">&amp;"
         let folder = "\(stage.permd.bus.directory)/data/applications"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try "[Desktop Entry]\nType=Application\nName=\(name)\nIcon=/etc/passwd\n".write(
+        try "[Desktop Entry]\nType=Application\nName=\(name)\nExec=/usr/bin/true\nIcon=/etc/passwd\n".write(
             toFile: "\(folder)/evil.desktop", atomically: true, encoding: .utf8)
-        try await stage.settings.set(.grant, app: "snap:evil", permission: .camera)
+        let app = AppID.executable(URL(filePath: "/usr/bin/true").resolvingSymlinksInPath().path.utf8)
+        try await stage.settings.set(.grant, app: app.description, permission: .camera)
         try await stage.open()
         try await stage.click(shown)
-        try await stage.awaitLabel("snap:evil")
+        try await stage.awaitLabel(app.description)
         try await stage.click("Always allow")
         try await stage.choose("Never allow")
         try await stage.awaitLabel("\(shown): Camera is now “Never allow”")

@@ -31,7 +31,8 @@ struct HostileAppTests {
             let process = number % 2 == 0 ? app : second
             let answer = try await process.request("t\(number)", [.camera])
             if answer.hasPrefix("ok ") {
-                _ = try await agent.prompt(number)
+                // The fifth is withdrawn when its prompt is gone, which stays for a moment: the sixth waits behind it.
+                if number < 5 { _ = try await agent.prompt(number) }
                 try await process.ask("close t\(number)")
             } else {
                 refusals.insert(String(answer.prefix { $0 != ":" }))
@@ -55,12 +56,12 @@ struct HostileAppTests {
         #expect(
             rows == [
                 [app.id.description, "granted", "1"], [app.id.description, "granted", "1"],
-                [app.id.description, "withdrawn", "5"], ["exe:/usr/bin/other", "denied", "1"],
+                [app.id.description, "withdrawn", "6"], ["exe:/usr/bin/other", "denied", "1"],
             ])
         await stage.end()
     }
 
-    /// A program that makes others has the places of four apps, and one answer is for all of them.
+    /// A program that makes others has the places of four apps. Who was never shown is not answered.
     @Test func programsOfOneFolder() async throws {
         let stage = try await Stage(settings: "[Limits]\nWaitingPerApp=1\n")
         let agent = try await stage.agent()
@@ -78,10 +79,12 @@ struct HostileAppTests {
         let elsewhere = try await stage.app("elsewhere")
         try await elsewhere.request("t", [.camera])
         agent.answer(prompt, with: .dismiss)
-        for app in [first] + others {
+        for (number, app) in ([first] + others).enumerated() {
             #expect(try await app.response("t") == "1 refused=camera statuses=camera=undetermined")
+            let next = try await agent.prompt(number + 1)
+            #expect(next.app == (number < others.count ? others[number] : elsewhere).id.description)
+            agent.answer(next, with: .dismiss)
         }
-        #expect(try await agent.prompt(1).app == elsewhere.id.description)
         await stage.end()
     }
 

@@ -24,10 +24,6 @@ enum Calls {
             Service.permd, "/org/permd", "org.permd.Access1", "RequestAccess", [.texts(["location"]), .noOptions])
     }
 
-    static func close(_ request: String) -> BenchMessage {
-        .call(Service.permd, request, "org.permd.Request1", "Close")
-    }
-
     private static func policy(_ member: String, _ arguments: [BenchValue]) -> BenchMessage {
         .call(Service.permd, "/org/permd", "org.permd.Policy1", member, arguments)
     }

@@ -108,7 +108,7 @@ extension AppID {
 
     /// `firefox` for `exe:/usr/bin/firefox`, `Maps` for `flatpak:org.gnome.Maps`.
     var shortName: String {
-        if kind == .exe { return name.split(separator: "/").last.map(String.init) ?? name }
+        if kind == .exe { return AppDirectory.plainName(self) }
         let parts = name.split(separator: ".")
         guard let last = parts.last else { return name }
         return parts.count > 1 && AppID.general.contains(last) ? "\(parts[parts.count - 2]).\(last)" : String(last)

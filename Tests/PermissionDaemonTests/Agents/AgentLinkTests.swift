@@ -37,11 +37,11 @@ struct AgentLinkTests {
         /// What the link reports.
         let results = EventLog<AgentLink.Result>()
 
-        init() async throws {
+        init(patience: Int64 = 10_000) async throws {
             bus = try await PrivateBus()
             connection = try bus.connect()
             agent = try bus.connect()
-            link = AgentLink(connection: connection, worker: Worker())
+            link = AgentLink(connection: connection, worker: Worker(), patience: patience)
             agent.methodHandler = { [calls] in calls.add($0) }
         }
 
@@ -49,13 +49,14 @@ struct AgentLinkTests {
 
         /// Shows a prompt; returns the agent's call.
         func show(deviceName: @escaping @LoopActor (Permission) -> String = { _ in "" }) async throws -> Message {
-            link.show(
-                Prompt(
-                    id: Bench.prompt, request: Bench.request, items: [.camera],
-                    behind: RequestsBehind(count: 0, apps: []), pause: nil), to: id, deviceName: deviceName,
-                { [results] in results.add($0) })
+            link.show(Bench.shown(Bench.prompt), to: id, deviceName: deviceName, { [results] in results.add($0) })
             shown += 1
             return try await calls.wait(for: shown)[shown - 1]
+        }
+
+        static func shown(_ id: PromptID) -> Prompt {
+            Prompt(
+                id: id, request: request, items: [.camera], behind: RequestsBehind(count: 0, apps: []), pause: nil)
         }
 
         static let request = Request(
@@ -88,6 +89,45 @@ struct AgentLinkTests {
         #expect(call.body.last?.properties?["app"] == .string("exe:/usr/bin/app"))
         bench.agent.reply(to: call, AgentLinkTests.granted)
         #expect(AgentLinkTests.describe(try await bench.results.wait(for: 1)[0]) == "camera=grant/always")
+        await bench.end()
+    }
+
+    /// An answer for longer would be one for every program that it can run.
+    @Test func aRuntimeWithoutItsProgram() async throws {
+        let bench = try await Bench()
+        let request = Request(
+            id: RequestID(1), path: "/r",
+            caller: Caller(
+                connection: ":1.99", app: AppID("exe:/usr/bin/python3.11")!, process: ProcessKey(pid: 1, startTime: 1)),
+            items: [.camera], arrived: 0, requester: Origin())
+        let prompt = Prompt(
+            id: Bench.prompt, request: request, items: [.camera], behind: RequestsBehind(count: 0, apps: []), pause: nil
+        )
+        let results = EventLog<AgentLink.Result>()
+        bench.link.show(prompt, to: bench.id, deviceName: { _ in "" }, { results.add($0) })
+        let call = try await bench.calls.wait(for: 1)[0]
+        #expect(call.body.last?.properties?["durations"]?.strings == ["once"])
+        bench.agent.reply(to: call, AgentLinkTests.granted)
+        #expect(AgentLinkTests.describe(try await results.wait(for: 1)[0]) == "camera=grant/once")
+        await bench.end()
+    }
+
+    /// It goes to the next agent. Who answers pings may take its time.
+    @Test func anAgentThatHangs() async throws {
+        let bench = try await Bench(patience: 300)
+        _ = try await bench.show()
+        let address = bench.bus.address
+        let silent = try await RawBusClient.offLoop { try RawBusClient(address) }
+        let results = EventLog<AgentLink.Result>()
+        bench.link.show(
+            Bench.shown(PromptID(8)), to: AgentID(connection: silent.uniqueName, path: Bench.path),
+            deviceName: { _ in "" }, { results.add($0) })
+        if case .failed(let why) = try await results.wait(for: 1)[0] {
+            #expect(why.contains("does not answer") && bench.results.all.isEmpty)
+        } else {
+            Issue.record("\(results.all)")
+        }
+        withExtendedLifetime(silent) {}
         await bench.end()
     }
 

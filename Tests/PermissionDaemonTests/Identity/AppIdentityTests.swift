@@ -201,6 +201,12 @@ struct AppIdentityTests {
             "exe:/gnu/store/python-next/bin/python3.11:/gnu/store/call/bin/call"
         ),
         ("/nix/store/cheese-44.1/bin/cheese", ["cheese"], [], "exe:/nix/store/cheese-44.1/bin/cheese"),
+        (
+            "/nix/store/\(String(repeating: "0b", count: 16))-cheese-45.0/bin/.cheese-wrapped", ["cheese"], [],
+            "exe:/nix/store/cheese/bin/.cheese-wrapped"
+        ),
+        ("/snap/code/154/usr/share/code/code", ["code"], [], "exe:/snap/code/current/usr/share/code/code"),
+        ("/var/lib/snapd/snap/code/x1/code", ["code"], [], "exe:/var/lib/snapd/snap/code/current/code"),
     ]
 
     private static let hash = String(repeating: "a1", count: 16)

@@ -6,6 +6,7 @@ import PermissionTestKit
 import Testing
 
 @testable import ProcessIdentity
+@testable import System
 
 @Suite
 struct RuntimeTests {
@@ -31,7 +32,14 @@ struct RuntimeTests {
         ("java", "-jar -Dx=y a.jar", "a.jar"), ("java", "A.java", "A.java"),
         ("mono-sgen", "--debug --config x a.exe", "a.exe"), ("dotnet", "a.dll", "a.dll"), ("dotnet", "run", nil),
         ("dotnet", "exec --depsfile x a.dll", "a.dll"), ("electron", "--no-sandbox a.asar", "a.asar"),
-        ("electron28", "a.asar", "a.asar"), ("ld-linux-x86-64.so.2", "--library-path x /usr/bin/a", "/usr/bin/a"),
+        ("electron28", "a.asar", "a.asar"), ("electron", "--eval code a.asar", nil),
+        ("python3.13t", "-E -P a.py", "a.py"), ("python3.11-dbg", "a.py", "a.py"),
+        ("perl5.36-x86_64-linux-gnu", "a.pl", "a.pl"), ("perl", "-l a.pl", "a.pl"), ("perl", "-lne code a", nil),
+        ("perl", "-0777ne code", nil), ("perl", "-0xFFne code", nil), ("ruby", "-0777ne code", nil),
+        ("ruby", "-Kue code", nil), ("bash", "-oe pipefail a.sh", "a.sh"), ("gjs", "a.js", "a.js"),
+        ("node", "--inspect=127.0.0.1:9229 a.js", "a.js"), ("node", "--inspect-port 9229 a.js", nil),
+        ("node", "--tls-keylog file a.js", nil), ("node", "--trace-event-categories node a.js", nil),
+        ("ld-linux-x86-64.so.2", "--library-path x /usr/bin/a", "/usr/bin/a"),
     ]
 
     @Test(arguments: commands.indices)
@@ -42,7 +50,9 @@ struct RuntimeTests {
         #expect(runtime.file(in: arguments).map { String(decoding: $0, as: UTF8.self) } == file, "\(name) \(words)")
     }
 
-    @Test(arguments: ["firefox", "pythonista", "node-red", "javac", "ldconfig", "sh-tool", ""])
+    @Test(arguments: [
+        "firefox", "pythonista", "node-red", "javac", "ldconfig", "ld-decode", "sh-tool", "dash2midi", "",
+    ])
     func otherPrograms(_ name: String) {
         #expect(Runtime(executable: Array("/usr/bin/\(name)".utf8)) == nil)
     }
@@ -88,6 +98,56 @@ struct RuntimeTests {
         #expect(try process.app() == "exe:/usr/lib/wine/wine64-preloader:\(path)")
     }
 
+    /// Its other processes are started with a type, and have their command line in one argument.
+    @Test(arguments: [
+        ("electron", ["electron --type=renderer --x"], "exe:/usr/lib/electron/electron:/opt/a/a.asar"),
+        ("electron", ["electron", "--type=zygote"], "exe:/usr/lib/electron/electron:/opt/a/a.asar"),
+        (
+            "electron", ["electron", "--x", "/opt/b/b.asar", "--type=csv"],
+            "exe:/usr/lib/electron/electron:/opt/b/b.asar"
+        ),
+        ("python3", ["python3", "/opt/b/b.py", "--type=csv"], "exe:/usr/lib/electron/python3:/opt/b/b.py"),
+    ])
+    func processesOfOneApp(_ program: String, _ arguments: [String], _ app: String) throws {
+        let executable = "/usr/lib/electron/\(program)"
+        let process = try FakeProcess(executable: executable, arguments: arguments)
+        // Its parent is process 4.
+        try process.makeFolder("4")
+        try FileManager.default.createSymbolicLink(
+            atPath: process.folder.file("4/exe"), withDestinationPath: executable)
+        try process.folder.write("\(program)\0/opt/a/a.asar\0", to: "4/cmdline")
+        for file in ["/opt/a/a.asar", "/opt/b/b.asar", "/opt/b/b.py"] { try process.add(file) }
+        #expect(try process.app() == app)
+    }
+
+    /// Who chooses such names would be ever new apps.
+    @Test(.enabled(if: geteuid() == 0, "only root can give a folder away")) func aFileThatTheUserCannotHaveDeleted()
+        throws
+    {
+        let process = try FakeProcess(executable: "/usr/bin/python3", arguments: ["python3", "/srv/lib/x.py"])
+        try process.makeFolder("42/root/srv/lib")
+        #expect(try process.app() == "exe:/usr/bin/python3:/srv/lib/x.py")
+        try #require(chown(process.folder.file("42/root/srv/lib"), 65534, 65534) == 0)
+        #expect(try process.app() == "exe:/usr/bin/python3")
+        try #require(chmod(process.folder.file("42/root/srv/lib"), 0o1777) == 0)
+        #expect(try process.app() == "exe:/usr/bin/python3:/srv/lib/x.py")
+    }
+
+    /// Started by its path or through a link to it.
+    @Test func aScriptBehindALink() throws {
+        let process = try FakeProcess(executable: "/usr/bin/python3", arguments: ["python3"])
+        let file = FileManager.default
+        try file.removeItem(atPath: process.folder.file("42/root"))
+        try file.createSymbolicLink(atPath: process.folder.file("42/root"), withDestinationPath: "/")
+        try process.folder.write("", to: "tool.py")
+        try file.createSymbolicLink(atPath: process.folder.file("tool"), withDestinationPath: "tool.py")
+        let real = String(decoding: try #require(Folders.realPath(process.folder.path)), as: UTF8.self)
+        for name in ["tool", "tool.py"] {
+            try process.folder.write("python3\0\(process.folder.file(name))\0", to: "42/cmdline")
+            #expect(try process.app() == "exe:/usr/bin/python3:\(real)/tool.py")
+        }
+    }
+
     /// Mounted at another place each time it is started.
     @Test(arguments: [
         ("fuse.app.AppImage", "exe:/home/a/app.AppImage"), ("ext4", "exe:/tmp/.mount_appXYZ/usr/bin/app"),
@@ -109,7 +169,7 @@ struct RuntimeTests {
     @Test(arguments: [
         ("snap.code.code (complain)", "classic", "exe:/usr/bin/app"), ("", "classic", "exe:/usr/bin/app"),
         ("snap.code.code (enforce)", "classic", "snap:code"), ("snap.code.code (complain)", "strict", "snap:code"),
-        ("snap.code.code (complain)", nil, "snap:code"),
+        ("snap.code.code (complain)", nil, "snap:code"), ("/usr/bin/evince (enforce)", "classic", "exe:/usr/bin/app"),
     ])
     func classicSnaps(_ label: String, _ confinement: String?, _ app: String) throws {
         let process = try FakeProcess(

@@ -84,6 +84,18 @@ struct LifetimeTests {
     }
 
     /// However the clock is set, a decision holds no longer than it was given for.
+    /// As any program outside sandboxes may ask for.
+    @Test func theLatestEnd() async throws {
+        let end = Decision(
+            app: app, permission: .camera, verdict: .grant, duration: .until(.max), decided: clock.now, by: .person)
+        for _ in 0..<2 {
+            let store = openStore(paths, now: { [clock] in clock.now }, processes: processes)
+            try await commit(store, end)
+            #expect(inForce(store) == [.camera])
+            await close(store)
+        }
+    }
+
     @Test func theClockGoesBack() async throws {
         let uptime = ManualClock(1000)
         let open = { [self] in

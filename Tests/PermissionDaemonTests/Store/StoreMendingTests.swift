@@ -121,6 +121,17 @@ struct StoreMendingTests {
         await close(store)
     }
 
+    /// The folder itself, as dotfiles are kept elsewhere.
+    @Test func theFolderIsALink() async throws {
+        try #require(system("mkdir -m 700 \(folder.file("disk")) && ln -s disk \(folder.file("state"))") == 0)
+        let paths = StorePaths(state: folder.file("state"), session: folder.file("run"))
+        let store = openStore(paths)
+        try await commit(store, set(.deny))
+        #expect(store.queue.state == .writable && store.queue.problems.isEmpty, "\(store.queue.problems)")
+        #expect(FileStatus(folder.file("disk/permd.db")) != nil)
+        await close(store)
+    }
+
     @Test func aFileThatCannotBeOpened() async throws {
         let store = open()
         try await commit(store, set(.deny))
