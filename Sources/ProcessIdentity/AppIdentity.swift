@@ -126,12 +126,6 @@ package struct AppIdentity: Sendable {
         return found
     }
 
-    package func app(of pid: Int32, label: [UInt8]? = nil) throws(UnknownProcess) -> AppID {
-        try app(evidence(pid, label: label), info: reader.flatpakInfo("\(pid)")) { () throws(UnknownProcess) in
-            try program(pid)
-        }
-    }
-
     /// Evidence that the process cannot change takes precedence. If signs of different sandboxes contradict each other,
     /// the process is not identified.
     ///

@@ -1,5 +1,6 @@
 // Which app a process belongs to: every form of the contract, read from an imitation of /proc.
 
+import DBus
 import Foundation
 import PermissionModel
 import PermissionTestKit
@@ -57,6 +58,14 @@ struct FakeProcess {
     }
 
     func isProxy() throws -> Bool { AppIdentity.isProxy(try reader.executable(FakeProcess.pid)) }
+}
+
+extension AppIdentity {
+    /// The app of a process that lives.
+    func app(of pid: Int32, label: [UInt8]? = nil) throws -> AppID {
+        let alive = UnixFD(owning: Pidfd.open(getpid()))
+        return try process(evidence(pid, label: label), under: alive.raw).app
+    }
 }
 
 @Suite

@@ -94,6 +94,16 @@ struct PrivilegedProgramTests {
         #expect(throws: UnknownProcess.self) { try orphan.reader.ancestors(of: FakeProcess.pid) }
     }
 
+    /// As podman's, which stands for everything that it runs.
+    @Test func inAPidNamespaceItIsTheProgramThatMadeIt() throws {
+        let process = try contained()
+        symlink("/usr/bin/conmon", process.folder.file("45/exe"))
+        let alive = UnixFD(owning: Pidfd.open(getpid()))
+        let identity = AppIdentity(reader: process.reader)
+        let found = try identity.process(identity.evidence(FakeProcess.pid), under: alive.raw)
+        #expect(found.app == AppID("exe:/usr/bin/conmon") && found.mayBeSandboxed)
+    }
+
     @Test func inAPidNamespaceItIsTheProgramThatTheGuardNames() throws {
         let process = try contained()
         #expect(throws: UnknownProcess.self) { try process.app() }
