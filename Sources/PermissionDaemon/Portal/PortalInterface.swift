@@ -94,8 +94,8 @@ final class PortalInterface {
             requester: requester)
         request.parentWindow = window
         request.dialog = requester.dialog
-        sync.opened(requester.key, for: caller)
         requests.feed(.requested(request))
+        if requests.queue.request(at: handle) != nil { sync.opened(requester.key, for: caller) }
     }
 
     /// Closes a dialog whose answer the portal, or the app, no longer needs.

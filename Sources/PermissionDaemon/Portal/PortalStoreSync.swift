@@ -66,7 +66,7 @@ final class PortalStoreSync {
         review()
     }
 
-    /// A dialog is open. If permd is killed meanwhile, the portal stores a no for the lost call, which is nobody's answer.
+    /// A dialog waits or is open. If permd is killed meanwhile, the portal stores a no for the lost call, which is nobody's answer.
     func opened(_ key: PortalKey, for caller: Caller) {
         guard PortalKinds.entry(of: key.item) != nil, key.item.permission != nil, open.insert(key).inserted else {
             return

@@ -187,6 +187,22 @@ struct PortalStoreSyncTests {
         await bench.end()
     }
 
+    /// What the portal stores for the call that was lost is nobody's answer.
+    @Test func aDialogThatWasOpenWhenPermdWasKilled() async throws {
+        let killed = try await Bench()
+        try await killed.start()
+        killed.sync.opened(Bench.camera, for: Bench.caller)
+        try await killed.settle()
+        let rows = await restored(killed.parts.store).portalVerdicts
+        let next = try await Bench(["org.example.App": "no"])
+        next.sync.start(rows)
+        _ = try await next.portals.deletions.wait(for: 1)
+        try await next.settle()
+        #expect(next.decisions.settled.all.isEmpty)
+        await killed.end()
+        await next.end()
+    }
+
     /// No decision of permd stands behind such an entry.
     @Test func aQuestionOfThePortalsOwnIsLeftToThem() async throws {
         let bench = try await Bench()
