@@ -38,7 +38,7 @@ package enum VideoNode {
 
     /// Whether all images of a node are of those, as of the cameras that recognize faces.
     private static func isInfrared(_ fd: Int32) -> Bool {
-        let formats = (0..<mostFormats).lazy.map { clinux_v4l2_format(fd, $0) }.prefix { $0 != 0 }
+        let formats = Array((0..<mostFormats).lazy.map { clinux_v4l2_format(fd, $0) }.prefix { $0 != 0 })
         return !formats.isEmpty && formats.allSatisfy(infrared.contains)
     }
 
@@ -49,9 +49,9 @@ package enum VideoNode {
         return flags & capture != 0 && flags & other == 0
     }
 
-    /// Whether a camera gives images by itself. Those of IPU6 and the like are many nodes of raw data, which a library puts
-    /// together (V4L2_CAP_IO_MC).
-    package static func isWhole(_ flags: UInt32) -> Bool { flags & UInt32(V4L2_CAP_IO_MC) == 0 }
+    /// Whether a node needs no others to give images. The raw nodes of a MIPI pipeline do, such as those of IPU6, which a
+    /// library configures (V4L2_CAP_IO_MC).
+    package static func isIndependent(_ flags: UInt32) -> Bool { flags & UInt32(V4L2_CAP_IO_MC) == 0 }
 
     /// Whether images can be had with read(2), too.
     package static func isReadable(_ flags: UInt32) -> Bool { flags & UInt32(V4L2_CAP_READWRITE) != 0 }

@@ -63,7 +63,8 @@ struct AgentRoster {
     mutating func notStarted(_ why: String) { if agents.isEmpty { trouble = .notStarted(why) } }
 
     mutating func succeeded(_ id: AgentID) {
-        if case .failed(let other, _) = trouble, other != id {} else { trouble = nil }
+        let isOfAnother = if case .failed(let other, _) = trouble { other != id } else { false }
+        if !isOfAnother { trouble = nil }
         if let index = agents.firstIndex(where: { $0.id == id }) { agents[index].failures = 0 }
     }
 

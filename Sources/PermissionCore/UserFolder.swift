@@ -19,7 +19,7 @@ extension AppID {
 
     /// The folder that the program is in, or the script that it runs, as far as its first two parts: a home is one
     /// folder, whatever folders are made in it. Nil for what a program cannot make as many of as it likes: sandboxed apps,
-    /// and programs of the system. A desktop entry has no path.
+    /// and programs of the system.
     var userFolder: String? {
         guard kind == .exe, let path = name.utf8.split(separator: UInt8(ascii: ":")).last else { return nil }
         let folders = path.split(separator: UInt8(ascii: "/")).dropLast().prefix(2).map { String(Substring($0)) }

@@ -18,7 +18,8 @@ package struct ProcessReader: Sendable {
     /// - Parameter root: The directory to read from; other than /proc only in tests.
     package init(root: String = "/proc") { self.root = root }
 
-    /// Control groups are far shorter, .flatpak-info is a few KiB, and only two arguments of a command line matter.
+    /// Control groups are far shorter, .flatpak-info is a few KiB, and the file that a runtime runs is named early in
+    /// a command line.
     static let maximumRead = 64 << 10
 
     /// The process that has this ID now.
@@ -186,10 +187,11 @@ package struct ProcessReader: Sendable {
 
     func workingDirectory(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try link("\(root)/\(pid)/cwd") }
 
-    /// Returns the arguments of the command line; a long command line is truncated.
+    /// Returns the arguments of the command line; of a long one, the first ones.
     func arguments(_ pid: Int32) throws(UnknownProcess) -> [[UInt8]] {
-        try read("\(root)/\(pid)/cmdline", mayBeCut: true)
-            .split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+        let bytes = try read("\(root)/\(pid)/cmdline", mayBeCut: true)
+        let all = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+        return bytes.count < ProcessReader.maximumRead ? all : all.dropLast()
     }
 
     private func exists(_ path: [UInt8]) -> Bool {

@@ -19,9 +19,16 @@ package enum ProgramEntries {
         var folder: [UInt8] { ProgramEntries.folder(of: program) }
     }
 
+    /// Which folder a path leads to, and when that was changed. All folders in the store of Nix have the same time.
+    private struct Stamp: Hashable {
+        let device: UInt64
+        let inode: UInt64
+        let seconds: Int
+        let nanoseconds: Int
+    }
+
     private struct Index {
-        /// When each folder was changed, in nanoseconds.
-        var stamps: [String: Int64] = [:]
+        var stamps: [Stamp?] = []
         var entries: [Entry] = []
     }
 
@@ -64,18 +71,20 @@ package enum ProgramEntries {
 
     /// Read again when a folder has changed. A file that is changed in its place is noticed with the next of these.
     private static func current() -> [Entry] {
-        index.withLock { index in
-            let folders = AppDirectory.folders(of: .exe)
-            let stamps = Dictionary(folders.map { ($0, changeTime(of: $0)) }, uniquingKeysWith: { first, _ in first })
-            if stamps != index.stamps { index = Index(stamps: stamps, entries: read(folders)) }
-            return index.entries
-        }
+        let folders = AppDirectory.folders(of: .exe)
+        let stamps = folders.map(stamp)
+        if let entries = index.withLock({ $0.stamps == stamps ? $0.entries : nil }) { return entries }
+        let entries = read(folders)
+        index.withLock { $0 = Index(stamps: stamps, entries: entries) }
+        return entries
     }
 
-    private static func changeTime(of folder: String) -> Int64 {
+    private static func stamp(_ folder: String) -> Stamp? {
         var status = stat()
-        guard stat(folder, &status) == 0 else { return 0 }
-        return Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        guard stat(folder, &status) == 0 else { return nil }
+        return Stamp(
+            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec)
     }
 
     /// An entry replaces those of its name in later folders.

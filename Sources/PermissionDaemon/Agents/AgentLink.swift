@@ -81,7 +81,7 @@ final class AgentLink {
         }
     }
 
-    /// An agent that hangs would keep the screen's only prompt until that runs out. A person who looks at it hangs nothing.
+    /// An agent that hangs would keep the screen's only prompt until that runs out. One whose person takes long answers pings.
     private func ping(_ id: PromptID, _ completion: @escaping @LoopActor (Result) -> Void) {
         guard let agent = open[id]?.agent else { return }
         let ping = Message.call(

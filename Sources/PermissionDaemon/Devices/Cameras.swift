@@ -36,7 +36,7 @@ struct CameraKind: DeviceKind {
         switch answer.video {
         case .capabilities(let flags, let name, let infrared):
             // The node disappears before its event arrives.
-            guard VideoNode.isCamera(flags), VideoNode.isWhole(flags), answer.code != ENOENT else { return nil }
+            guard VideoNode.isCamera(flags), VideoNode.isIndependent(flags), answer.code != ENOENT else { return nil }
             (card, isInfrared) = (name, infrared)
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }

@@ -203,6 +203,16 @@ struct PortalStoreSyncTests {
         await next.end()
     }
 
+    /// "ask" and words that are not known decide nothing.
+    @Test(arguments: ["ask", "maybe", ""]) func anEntryThatDecidesNothing(_ word: String) async throws {
+        let bench = try await Bench(["org.example.App": word])
+        try await bench.start()
+        bench.portals.write("devices camera", "org.example.Other", [word])
+        try await bench.settle()
+        #expect(bench.decisions.settled.all.isEmpty && bench.portals.deletions.all.isEmpty)
+        await bench.end()
+    }
+
     /// No decision of permd stands behind such an entry.
     @Test func aQuestionOfThePortalsOwnIsLeftToThem() async throws {
         let bench = try await Bench()
