@@ -53,7 +53,7 @@ public struct AgentPrompt: Sendable, Identifiable {
     public let appName: String
     /// A name in the icon theme or a path; may be empty. The app may supply the file: limit how much of it is decoded.
     public let appIcon: String
-    /// Whether the app is sandboxed, or a bus proxy forwards its calls.
+    /// Whether the app is sandboxed, or in a container.
     public let isSandboxed: Bool
     /// The name of what the desktop had started that started the app, such as a terminal; empty if that is the app itself, or
     /// not known.

@@ -9,7 +9,7 @@ package struct Caller: Sendable, Hashable {
     /// What a decision `once` is about: the process that made the connection, or the one that stands for the running
     /// instance of its sandbox.
     package let process: ProcessKey
-    /// Whether it may act for a sandboxed app, or be in a sandbox that names none: a bus proxy, a container.
+    /// Whether it is in a sandbox that names no app, such as a container.
     package let mayBeSandboxed: Bool
     /// Whether the app is sandboxed, or may be.
     package var isSandboxed: Bool { app.isSandboxed || mayBeSandboxed }

@@ -9,8 +9,7 @@ package struct IdentifiedProcess: Sendable {
     package let app: AppID
     /// What a decision `once` is about: the process, or the one that stands for the running instance of its sandbox.
     package let instance: ProcessKey
-    /// Whether it may act for a sandboxed app, or be in a sandbox that names none: it counts as sandboxed, and its app stands
-    /// for any program.
+    /// Whether it is in a sandbox that names no app: it counts as sandboxed, and its app stands for any program.
     package let mayBeSandboxed: Bool
 }
 
@@ -66,11 +65,11 @@ package struct AppIdentity: Sendable {
             return try process(evidence, running: program, under: pidfd)
         }
         let app = try app(evidence, info: info) { () throws(UnknownProcess) in try program(evidence.key.pid) }
-        let isProxy = app.isSandboxed ? false : AppIdentity.isProxy(try reader.executable(evidence.key.pid))
+        if !app.isSandboxed { try AppIdentity.checkIsNoProxy(reader.executable(evidence.key.pid)) }
         let instance = app.isSandboxed ? instance(of: app, evidence, info: info) : nil
         return try settled(
             IdentifiedProcess(
-                key: evidence.key, app: app, instance: instance ?? evidence.key, mayBeSandboxed: isProxy), pidfd)
+                key: evidence.key, app: app, instance: instance ?? evidence.key, mayBeSandboxed: false), pidfd)
     }
 
     /// The same from what cannot block; nil if files that the process may have placed have to be read.
@@ -80,10 +79,9 @@ package struct AppIdentity: Sendable {
         let app = try app(evidence, info: reader.flatpakInfo("self")) {
             .executable(StorePath.withoutVersion(executable))
         }
+        try AppIdentity.checkIsNoProxy(executable)
         return try settled(
-            IdentifiedProcess(
-                key: evidence.key, app: app, instance: evidence.key,
-                mayBeSandboxed: AppIdentity.isProxy(executable)), pidfd)
+            IdentifiedProcess(key: evidence.key, app: app, instance: evidence.key, mayBeSandboxed: false), pidfd)
     }
 
     /// Identifies a process that runs with rights that keep this one from looking at it, by the executable that a program with
@@ -149,9 +147,12 @@ package struct AppIdentity: Sendable {
         return try program()
     }
 
-    /// Whether a program outside any sandbox is a proxy that only forwards messages of others.
-    static func isProxy(_ executable: [UInt8]) -> Bool {
-        proxies.contains(Folders.fileName(of: executable))
+    /// A program outside any sandbox that only forwards messages of others does not tell whose they are: two programs behind
+    /// two of them are not one app.
+    private static func checkIsNoProxy(_ executable: [UInt8]) throws(UnknownProcess) {
+        guard !proxies.contains(Folders.fileName(of: executable)) else {
+            throw UnknownProcess(reason: "it is a proxy of a sandbox that does not identify its app")
+        }
     }
 
     // MARK: Sandboxes

@@ -41,7 +41,7 @@ package final class ConnectionIdentifier {
             case .failure(let problem): completion("it cannot be identified: \(problem.reason)")
             case .success(let found) where found.app.isSandboxed: completion("\(found.app) is sandboxed")
             case .success(let found) where found.mayBeSandboxed:
-                completion("\(found.app) may act for a sandboxed program")
+                completion("it is in a sandbox that names no app")
             case .success: completion(nil)
             }
         }

@@ -56,8 +56,6 @@ struct FakeProcess {
         try files.createDirectory(atPath: folder.file("42/attr"), withIntermediateDirectories: true)
         try folder.write("\(currentLabel)\n", to: "42/attr/current")
     }
-
-    func isProxy() throws -> Bool { AppIdentity.isProxy(try reader.executable(FakeProcess.pid)) }
 }
 
 extension AppIdentity {
@@ -301,7 +299,10 @@ struct AppIdentityTests {
         ("/usr/bin/xdg-dbus-proxy/app", false), ("/usr/bin/app", false),
     ])
     func proxies(_ executable: String, _ isProxy: Bool) throws {
-        #expect(try FakeProcess(executable: executable).isProxy() == isProxy)
+        let process = try FakeProcess(executable: executable)
+        #expect((try? process.app()) == (isProxy ? nil : "exe:\(executable)"))
+        let snap = try FakeProcess(executable: executable, controlGroup: AppIdentityTests.snapGroup)
+        #expect(try snap.app() == "snap:firefox")
     }
 
     /// If it were truncated, it could name another app.

@@ -83,7 +83,7 @@ struct AuthorizerTests {
         ("exe:/usr/bin/app", false, ["ok", "ok", "ok", denied, missing, denied]),
         ("flatpak:org.example.App", false, ["ok", denied, "ok", denied, missing, denied]),
         ("snap:app", false, ["ok", denied, "ok", denied, missing, denied]),
-        ("exe:/usr/bin/xdg-dbus-proxy", true, ["ok", denied, "ok", denied, missing, denied]),
+        ("exe:/usr/bin/podman", true, ["ok", denied, "ok", denied, missing, denied]),
         (nil, false, [denied, denied, "ok", denied, missing, denied]),
     ])
     func everyClassAdmitsItsCallers(_ app: String?, _ mayBeSandboxed: Bool, _ expected: [String]) async throws {
