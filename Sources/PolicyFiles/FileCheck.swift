@@ -66,12 +66,7 @@ package enum FileCheck {
 
     /// The first two bytes of a file; none if it cannot be read, and nil if there is none.
     private static func start(of path: String) -> [UInt8]? {
-        guard access(path, F_OK) == 0 else { return nil }
-        let fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-        guard fd >= 0 else { return [] }
-        defer { close(fd) }
-        var bytes = [UInt8](repeating: 0, count: 2)
-        return read(fd, &bytes, bytes.count) == bytes.count ? bytes : []
+        access(path, F_OK) == 0 ? RegularFile.start(of: path, 2) ?? [] : nil
     }
 
     /// The files that permd does not read because of their names.

@@ -68,18 +68,11 @@ extension ProcessReader {
 
     /// Whether the path is a regular file in the process's root directory that says it is an AppImage.
     func isAppImage(_ path: [UInt8], seenBy pid: Int32) -> Bool {
-        // Opening a device would use it.
-        guard kind(of: path, seenBy: pid) == S_IFREG else { return false }
-        let fd = whole(path, pid).withUnsafeBytes {
-            open($0.bindMemory(to: CChar.self).baseAddress!, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        let start = whole(path, pid).withUnsafeBytes {
+            RegularFile.start(of: $0.bindMemory(to: CChar.self).baseAddress!, 10)
         }
-        guard fd >= 0 else { return false }
-        defer { close(fd) }
-        var status = stat()
-        var start = [UInt8](repeating: 0, count: 10)
-        return fstat(fd, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-            && pread(fd, &start, start.count, 0) == start.count
-            && start.starts(with: [0x7F] + Array("ELF".utf8)) && start[8...] == Array("AI".utf8)[...]
+        guard let start, start.count == 10 else { return false }
+        return start.starts(with: [0x7F] + Array("ELF".utf8)) && start[8...] == Array("AI".utf8)[...]
     }
 
     private func whole(_ path: [UInt8], _ pid: Int32) -> [UInt8] { Array("\(root)/\(pid)/root".utf8) + path + [0] }

@@ -51,6 +51,20 @@ package enum RegularFile {
         return content
     }
 
+    /// The first bytes of a file, links followed; nil if it cannot be read, or is not a regular one. May block.
+    package static func start(of path: UnsafePointer<CChar>, _ count: Int) -> [UInt8]? {
+        var status = stat()
+        // Checked before opening, because opening a device may start it.
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard fd >= 0 else { return nil }
+        defer { close(fd) }
+        guard fstat(fd, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let read = Glibc.read(fd, &bytes, count)
+        return read < 0 ? nil : Array(bytes.prefix(read))
+    }
+
     private static func content(_ fd: Int32, _ path: String, _ maximum: Int) throws(Failure) -> [UInt8] {
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16 << 10)

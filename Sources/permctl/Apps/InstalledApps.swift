@@ -1,6 +1,5 @@
 // The installed apps, according to their desktop entries, for apps that permd has not seen yet.
 
-import Glibc
 import PermissionClient
 import System
 
@@ -44,13 +43,10 @@ enum InstalledApps {
 
     /// The identity of an executable; nil for a script, whose identity depends on how it is started.
     private static func program(_ path: [UInt8]) -> AppID? {
-        let fd = (path + [0]).withUnsafeBytes {
-            open($0.bindMemory(to: CChar.self).baseAddress!, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let start = (path + [0]).withUnsafeBytes {
+            RegularFile.start(of: $0.bindMemory(to: CChar.self).baseAddress!, 4)
         }
-        guard fd >= 0 else { return nil }
-        defer { close(fd) }
-        var magic = [UInt8](repeating: 0, count: 4)
-        guard read(fd, &magic, 4) == 4, magic == [0x7F] + Array("ELF".utf8) else { return nil }
+        guard start == [0x7F] + Array("ELF".utf8) else { return nil }
         return .executable(StorePath.withoutVersion(path))
     }
 }
