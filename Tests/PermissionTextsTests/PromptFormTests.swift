@@ -85,6 +85,14 @@ struct PromptFormTests {
         }
     }
 
+    @Test func whatStartedIt() {
+        func lines(_ startedFrom: String) -> [String] {
+            PromptTexts.details(AgentPrompt(app: "exe:/opt/a", appName: "a", startedFrom: startedFrom, items: []))
+                .map { $0.filter { !"\u{2068}\u{2069}".contains($0) } }
+        }
+        #expect(lines("Files").contains("Started from Files") && !lines("").contains { $0.hasPrefix("Started") })
+    }
+
     @Test func anUnknownProgramIsCalledThat() {
         #expect(
             heading("exe:/opt/x/recorder", "recorder", [.microphone])

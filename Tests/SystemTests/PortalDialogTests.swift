@@ -182,6 +182,9 @@ struct PortalDialogTests {
         #expect(await bench.portal.ask(gone) == "2")
         let strange = FakePortal.dialog("/a/handle", icon: PortalDialogTests.camera)
         #expect(await bench.portal.ask(strange) == "InvalidArguments")
+        // There is only the prompt of the app's own request.
+        try await bench.dismissOwn()
+        #expect(try await bench.app.response("own").hasPrefix("1 "))
         #expect(bench.agent.prompts.all.count == 1)
         await bench.end()
     }

@@ -9,6 +9,7 @@ import Testing
 
 @testable import PermissionCore
 @testable import PermissionDaemon
+@testable import ProcessIdentity
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
@@ -90,6 +91,22 @@ struct AgentLinkTests {
         bench.agent.reply(to: call, AgentLinkTests.granted)
         #expect(AgentLinkTests.describe(try await bench.results.wait(for: 1)[0]) == "camera=grant/always")
         await bench.end()
+    }
+
+    /// What the desktop had started, as a file manager, is a detail.
+    @Test func whatStartedIt() async throws {
+        let started = { (name: String) in
+            PromptDetails.encoded(Bench.shown(Bench.prompt), [:], starter: name, deviceName: { _ in "" })[
+                "started_from"]
+        }
+        #expect(started("Files\u{202E}") == .string("Files") && started("") == nil)
+        let scope = "0::/user.slice/user@1000.service/app.slice/app-gnome-org.gnome.Nautilus-42.scope\n"
+        let process = try FakeProcess(controlGroup: scope)
+        let identity = AppIdentity(reader: process.reader)
+        let key = ProcessKey(pid: FakeProcess.pid, startTime: 777)
+        #expect(identity.desktopEntry(ofUnitOf: key) == "org.gnome.Nautilus")
+        // Another process has its ID by now.
+        #expect(identity.desktopEntry(ofUnitOf: ProcessKey(pid: FakeProcess.pid, startTime: 778)) == nil)
     }
 
     /// An answer for longer would be one for every program that it can run.
