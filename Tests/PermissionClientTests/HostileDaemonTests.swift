@@ -138,7 +138,13 @@ struct HostileDaemonTests {
         let liar = try await TestApp.flatpak("org.example.Liar", on: permd)
         #expect(try await liar.ask("be-daemon") == "ok")
         try await events.first("refused") { if case .refused = $0 { true } else { false } }
+        // The proxy of its sandbox leaves the bus a moment after it.
+        let observer = try permd.bus.connect()
+        let owners = EventLog<String?>()
+        observer.onOwnerChange(of: BusNames.service) { owners.add($0) }
+        await withCheckedContinuation { known in observer.askBus("GetId") { _ in known.resume() } }
         await liar.end()
+        try await owners.first("the end of the impostor") { $0 == nil }
         try await permd.start()
         try await events.wait(for: 5)
         #expect(events.all.last == .registered)
