@@ -8,7 +8,7 @@ extension Connection {
     private static let maximumReceivedDescriptors = 128
     /// The kernel's SCM_MAX_FD (unix(7)): dbus-broker forwards messages with that many descriptors. By default libdbus
     /// expects 16 and disconnects when more arrive.
-    private static let maximumMessageDescriptors = 253
+    static let maximumMessageDescriptors = 253
 
     /// Limits received descriptors. One message beyond `maximumReceivedDescriptors` may still be read. If RLIMIT_NOFILE
     /// is low, received descriptors use at most a quarter of it.

@@ -147,7 +147,7 @@ extension Message {
     }
 
     /// Charges the content without looking into arrays, whose sizes are known.
-    private static func measure(
+    static func measure(
         _ iterator: inout DBusMessageIter, _ budget: inout DecodingBudget
     ) throws(DecodingError) {
         while true {
