@@ -93,8 +93,9 @@ let guardTargets: [Target] =
         .executableTarget(
             name: "permd-guard",
             dependencies: [
-                "GuardRules", "DeviceNodes", "DBus", "PermissionModel", "ProcessIdentity", "PolicyFiles", "System",
-                "Journal", "CGuard", "CLinux", .product(name: "Logging", package: "swift-log"),
+                "GuardRules", "SystemPoint", "DeviceNodes", "DBus", "PermissionModel", "ProcessIdentity",
+                "PolicyFiles", "System", "Journal", "CGuard", "CLinux",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -176,6 +177,12 @@ let otherTargets: [Target] = [
         swiftSettings: strict),
     .testTarget(
         name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
+    .testTarget(
+        name: "SystemPointTests",
+        dependencies: [
+            "SystemPoint", "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System", "PermissionTestKit",
+            "TestSupport", .product(name: "Logging", package: "swift-log"),
+        ], swiftSettings: strict),
     .testTarget(name: "PermissionCoreTests", dependencies: ["PermissionCore"], swiftSettings: strict),
     .testTarget(
         name: "CaptureRulesTests", dependencies: ["CaptureRules", "PermissionModel"], swiftSettings: strict),
@@ -255,6 +262,12 @@ let package = Package(
             name: "DeviceNodes", dependencies: ["DBus", "System", "CLinux", "CSystemd"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(name: "GuardRules", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .target(
+            name: "SystemPoint",
+            dependencies: [
+                "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System",
+                .product(name: "Logging", package: "swift-log"),
+            ], swiftSettings: strict),
         .target(
             name: "PermissionDaemon",
             dependencies: [

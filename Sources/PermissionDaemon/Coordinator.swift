@@ -20,7 +20,7 @@ final class Coordinator {
     /// Continues when the connection is lost: open nodes stay open.
     let usage: DeviceUsage
     /// Continues as well.
-    let guardLink: GuardLink
+    let systemPoints: SystemPoints
     let now: @Sendable () -> EpochSeconds
     let log: Logger
     private(set) var queue: Queue
@@ -39,10 +39,11 @@ final class Coordinator {
     private(set) lazy var enforcement = EnforcementInterface(
         identifier: identifier, processes: processes, facts: facts, policy: policy,
         subscribers: Subscribers(connection: connection, interface: BusNames.enforcement), uses: usage,
-        objects: objects, guardLink: guardLink, requests: self, onLastUse: { [store] in store.exited($1, of: $0) })
+        objects: objects, systemPoints: systemPoints, requests: self, onLastUse: { [store] in store.exited($1, of: $0) }
+    )
     private lazy var usageInterface = UsageInterface(
         usage: usage, subscribers: Subscribers(connection: connection, interface: BusNames.usage),
-        worker: processes.worker, policy: policy, guardCutsCameras: { [guardLink] in guardLink.connection.cutsCameras })
+        worker: processes.worker, policy: policy, guardCutsCameras: { [systemPoints] in systemPoints.cutsCameras })
     private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
         policy.configuration.indicator == .yes
     }
@@ -58,7 +59,8 @@ final class Coordinator {
     /// - Parameter old: The detached coordinator of the lost connection, whose throttles and IDs are continued.
     init(
         connection: Connection, store: DecisionStore, policy: RuleSet, devices: DeviceCatalog,
-        processes: ProcessIdentifier, guardLink: GuardLink, now: @escaping @Sendable () -> EpochSeconds, log: Logger,
+        processes: ProcessIdentifier, systemPoints: SystemPoints, now: @escaping @Sendable () -> EpochSeconds,
+        log: Logger,
         continuing old: Coordinator? = nil
     ) {
         self.connection = connection
@@ -66,7 +68,7 @@ final class Coordinator {
         self.policy = policy
         self.devices = devices
         self.processes = processes
-        self.guardLink = guardLink
+        self.systemPoints = systemPoints
         self.now = now
         self.log = log
         let facts = CurrentFacts(store: store, policy: policy, devices: devices)
@@ -117,9 +119,9 @@ final class Coordinator {
         policy.onValidTexts = { [store] in store.saveRuleFiles($0, then: $1) }
         feed(isContinuing ? .configurationChanged(policy.configuration) : .dismissalsRestored(stored.dismissals))
         portalSync.start(stored.portalVerdicts)
-        usage.isAskedAbout = { [weak guardLink] in guardLink?.isAsking(about: $0, $1) ?? false }
-        guardLink.onSettled = { [weak usage] in usage?.reconsider() }
-        guardLink.serve(self)
+        usage.isAskedAbout = { [weak systemPoints] in systemPoints?.isAsking(about: $0, $1) ?? false }
+        systemPoints.onSettled = { [weak usage] in usage?.reconsider() }
+        systemPoints.serve(self)
     }
 
     // MARK: The queue
@@ -267,7 +269,7 @@ final class Coordinator {
     func detach() {
         guard !isDetached else { return }
         feed(.disconnected)
-        guardLink.pause()
+        systemPoints.pause()
         usage.disconnected()
         isDetached = true
         for timer in timers.values { timer.cancel() }
@@ -282,7 +284,7 @@ final class Coordinator {
             guard let self else { return completion() }
             isStopping = true
             feed(.shutdown)
-            guardLink.pause()
+            systemPoints.pause()
             usage.stop()
             // Without the store, no call can be answered correctly.
             connection.methodHandler = { [connection] call in

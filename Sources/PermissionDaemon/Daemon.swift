@@ -29,8 +29,11 @@ final class Daemon {
     /// The coordinator of the lost connection, until there is a new service.
     private var lost: Coordinator?
     private let systemBus = ReconnectingBus()
-    private lazy var guardConnection = GuardConnection(bus: systemBus, log: log)
-    private var guardLink: GuardLink?
+    private lazy var pointConnections = {
+        let client = PointClient(systemBus)
+        return SystemPoint.all.map { PointConnection($0, bus: systemBus, log: log, client: client) }
+    }()
+    private var systemPoints: SystemPoints?
     private lazy var logins = LoginSessions(on: systemBus, log: log)
     private var seatActivity = SeatActivity(.awaited)
     /// Set from the loss of the connection until there is a new service.
@@ -133,8 +136,19 @@ final class Daemon {
         let devices = DeviceCatalog(worker: worker, systemBus: systemBus, log: log)
         lockStore(paths) { [weak self] in self?.openStore(paths, devices) }
         // Meanwhile. What permd opens before the guard knows it would wait for its own answer.
-        guardConnection.start()
-        guardConnection.whenSettled { devices.start() }
+        for connection in pointConnections { connection.start() }
+        whenPointsSettled { devices.start() }
+    }
+
+    /// Runs `body` when every point of the system passes this permd, or is not there.
+    private func whenPointsSettled(_ body: @escaping @LoopActor () -> Void) {
+        var left = pointConnections.count
+        for connection in pointConnections {
+            connection.whenSettled {
+                left -= 1
+                if left == 0 { body() }
+            }
+        }
     }
 
     /// A permd that is killed has the lock for a moment after it has left the bus.
@@ -176,7 +190,7 @@ final class Daemon {
         parts = (store, policy, devices)
         followLogins()
         policy.read { [weak self] in
-            self?.guardConnection.whenSettled {
+            self?.whenPointsSettled {
                 devices.whenAnswered {
                     self?.whenLoginsKnown {
                         let waiting = self?.awaitingParts ?? []
@@ -197,10 +211,10 @@ final class Daemon {
         guard !isStopping, connection.isConnected else { return }
         nameWatch?.cancel()
         nameWatch = nil
-        let guardLink = guardLink(parts)
+        let systemPoints = systemPoints(parts)
         let coordinator = Coordinator(
             connection: connection, store: parts.store, policy: parts.policy, devices: parts.devices,
-            processes: processes, guardLink: guardLink, now: Daemon.wallClock, log: log, continuing: lost)
+            processes: processes, systemPoints: systemPoints, now: Daemon.wallClock, log: log, continuing: lost)
         lost = nil
         let service = BusService(coordinator)
         self.service = service
@@ -216,15 +230,18 @@ final class Daemon {
         }
     }
 
-    /// It lasts as long as the process, as the system bus does.
-    private func guardLink(_ parts: Parts) -> GuardLink {
-        if let guardLink { return guardLink }
-        let link = GuardLink(
-            guardConnection, processes: processes,
-            facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
-            devices: parts.devices, now: Daemon.wallClock, log: log)
-        guardLink = link
-        return link
+    /// They last as long as the process, as the system bus does.
+    private func systemPoints(_ parts: Parts) -> SystemPoints {
+        if let systemPoints { return systemPoints }
+        let points = SystemPoints(
+            pointConnections.map {
+                PointLink(
+                    $0, processes: processes,
+                    facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
+                    devices: parts.devices, now: Daemon.wallClock, log: log)
+            })
+        systemPoints = points
+        return points
     }
 
     // MARK: Login sessions

@@ -31,8 +31,8 @@ extension Coordinator {
         problems += usage.problems.map {
             Problem(code: "usage", text: $0, advice: "permd tries again; if rights are missing, log in on the seat")
         }
-        if let problem = guardLink.connection.problem {
-            problems.append(Problem(code: "guard-refused", text: problem.text, advice: problem.advice))
+        problems += systemPoints.problems.map {
+            Problem(code: "guard-refused", text: $0.text, advice: $0.advice)
         }
         if let usurper = agentStarter.usurper {
             problems.append(

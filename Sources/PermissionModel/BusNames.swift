@@ -36,7 +36,10 @@ public enum BusNames {
     public static let guardService = "org.permd.Guard"
     public static let guardInterface = "org.permd.Guard1"
     public static let guardObject = "/org/permd/Guard"
-    /// The interface by which the guard asks a permd, and its object.
+    /// The names of permd-gate before BlueZ and before GeoClue; interface and object are those of the guard.
+    public static let bluetoothGateService = "org.permd.Gate.BlueZ"
+    public static let locationGateService = "org.permd.Gate.GeoClue"
+    /// The interface by which points of the system ask a permd, and its object.
     public static let guardClientInterface = "org.permd.GuardClient1"
     public static let guardClientObject = "/org/permd/GuardClient"
     /// The parent path of the requests that the guard asks for, which are no objects.

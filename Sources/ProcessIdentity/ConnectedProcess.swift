@@ -13,6 +13,10 @@ package struct ConnectedProcess {
     /// Nil if the bus does not know it.
     package let user: UInt32?
 
+    package init(pid: Int32, pidfd: UnixFD, label: [UInt8] = [], user: UInt32?) {
+        (self.pid, self.pidfd, self.label, self.user) = (pid, pidfd, label, user)
+    }
+
     package struct Unknown: Error {
         package let reason: UnknownProcess
         /// Nil if the bus does not know it.

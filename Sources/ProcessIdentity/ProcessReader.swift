@@ -96,7 +96,7 @@ package struct ProcessReader: Sendable {
         return Array(label.prefix { $0 != 0 && $0 != UInt8(ascii: "\n") })
     }
 
-    func controlGroups(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try read("\(root)/\(pid)/cgroup") }
+    package func controlGroups(_ pid: Int32) throws(UnknownProcess) -> [UInt8] { try read("\(root)/\(pid)/cgroup") }
 
     /// Whether the process is in this PID namespace. A process in another PID namespace cannot leave it.
     package func sharesPids(_ pid: Int32) throws(UnknownProcess) -> Bool {

@@ -10,17 +10,13 @@ import PermissionModel
 import PolicyFiles
 import ProcessIdentity
 import System
+import SystemPoint
 
 @LoopActor
 final class GuardService {
     /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
     /// repeats its call, which takes a processor.
     private static let claimTime: UInt64 = 1_000_000_000
-    /// Milliseconds after which what a permd has not received is sent again.
-    private static let resendTime: Int64 = 1000
-    /// Milliseconds in which a thread that handled a signal makes its call again.
-    private static let lingerTime: Int64 = 500
-
     /// The events that a thread counts for which cannot be attached to at once: with as many as a user may cause, this program
     /// would do nothing else.
     private static let costOfWaiting: UInt32 = 20
@@ -30,20 +26,16 @@ final class GuardService {
     private let kernel: Kernel
     private let threads: StoppedThreads
     private let reader = ProcessReader()
-    /// The clock's time is greater than what any earlier run has counted to.
-    private var table = GuardTable(firstAsk: UInt64(Loop.nanoseconds(of: CLOCK_BOOTTIME)))
     private lazy var nodes = GuardedNodes(kernel) { [weak self] in self?.nodesChanged() }
     private lazy var permds = PermdRegistry(
-        log: log, executable: { [reader] in reader.systemExecutable($0) },
-        feed: { [weak self] in self?.feed($0) })
+        BusNames.guardService, log: log, executable: { [reader] in reader.systemExecutable($0) })
+    private lazy var table = TableRunner(
+        permds, subject: { [weak self] in self?.subject($0, $1) }, perform: { [weak self] in self?.perform($0) })
     private var configuration: GuardConfiguration
     private var configurationProblems: [RuleProblem] = []
     private var programs: [ProcessImage: (pidfd: UnixFD, end: WatchToken)] = [:]
     /// Threads that wait until it is known what node they open.
     private var unsorted: Set<UInt32> = []
-    private var timers: [GuardTimer: LoopTimer] = [:]
-    private var inbox: [GuardEvent] = []
-    private var isFeeding = false
     private(set) var exitStatus: Int32 = 0
 
     init(object: String, log: Logger) throws(KernelProblem) {
@@ -87,7 +79,7 @@ final class GuardService {
     /// Nobody claims threads any more, so that calls fail at once.
     func stop() {
         apply(configuration, isRunning: false)
-        for timer in timers.values { timer.cancel() }
+        table.stop()
     }
 
     /// What an earlier run has stored goes on.
@@ -110,6 +102,7 @@ final class GuardService {
     }
 
     private func apply(_ configuration: GuardConfiguration, isRunning: Bool = true) {
+        table.waitForPermd = configuration.waitForPermd
         let accounts = LoginUsers.accounts()
         kernel.settings.set(
             0,
@@ -214,18 +207,9 @@ final class GuardService {
 
     // MARK: Effects
 
-    private func feed(_ event: GuardEvent) {
-        inbox.append(event)
-        guard !isFeeding else { return }
-        isFeeding = true
-        defer { isFeeding = false }
-        while !inbox.isEmpty {
-            let next = inbox.removeFirst()
-            for effect in table.handle(next) { apply(effect) }
-        }
-    }
+    private func feed(_ event: GuardEvent) { table.feed(event) }
 
-    private func apply(_ effect: GuardEffect) {
+    private func perform(_ effect: GuardEffect) {
         switch effect {
         case .claim(let attempt): claim(attempt)
         case .dismiss(let thread, let release): threads.dismiss(thread, GuardKinds.claim(release))
@@ -235,29 +219,14 @@ final class GuardService {
         case .followSignals(let pid, false): kernel.reported.remove(UInt32(bitPattern: pid))
         case .follow(let program, false): programs.removeValue(forKey: program)?.end.cancel()
         case .follow(let program, true): follow(program)
-        case .ask(let user, let id, let program, let permission, let device, let waits):
-            guard let pidfd = programs[program]?.pidfd else { return }
-            permds.ask(
-                user, id, pidfd, permission, device: device, program: executable(program, of: user), waits: waits)
-        case .withdraw(let user, let id): permds.withdraw(user, id)
         case .limitReached(let user):
             failures.notice("of user \(user), as many threads or programs wait as may; another one's call failed")
-        case .startTimer(let timer):
-            timers[timer]?.cancel()
-            timers[timer] = Loop.shared.after(milliseconds: milliseconds(timer)) { [weak self] in
-                self?.timers[timer] = nil
-                self?.feed(.timerFired(timer))
-            }
-        case .stopTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+        case .ask, .withdraw, .startTimer, .stopTimer: break
         }
     }
 
-    private func milliseconds(_ timer: GuardTimer) -> Int64 {
-        switch timer {
-        case .permd: Int64(configuration.waitForPermd) * 1000
-        case .resend: GuardService.resendTime
-        case .thread: GuardService.lingerTime
-        }
+    private func subject(_ program: ProcessImage, _ user: UInt32) -> TableRunner.Subject? {
+        programs[program].map { ($0.pidfd, executable(program, of: user)) }
     }
 
     private func claim(_ attempt: Attempt) {

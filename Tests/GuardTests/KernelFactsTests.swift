@@ -1,4 +1,4 @@
-// What the guard reads of the system: accounts, drivers, and how the kernel runs BPF programs.
+// What the guard reads of the system: subordinate users, drivers, and how the kernel runs BPF programs.
 
 import CGuard
 import Testing
@@ -6,14 +6,6 @@ import Testing
 @testable import permd_guard
 
 struct KernelFactsTests {
-    @Test(arguments: [
-        ("", 1000...60000), ("UID_MIN\t\t\t 500\n#UID_MIN 7\nUID_MAX 2000\n", 500...2000), ("UID_MIN 0", 1...60000),
-        ("UID_MIN x\nUID_MAX", 1000...60000), ("UID_MIN 70000", 70000...70000), ("SYS_UID_MAX 9", 1000...60000),
-    ])
-    func accountsOfPeople(_ text: String, _ expected: ClosedRange<UInt32>) {
-        #expect(LoginUsers.accounts(text) == expected)
-    }
-
     @Test func subordinateUsers() {
         let accounts = "root:x:0:0::/root:/bin/sh\nanna:x:1000:1000::/home/anna:/bin/sh\nanna:x:7:7::/:/bin/sh\nx\n"
         let owners = SubordinateUsers.owners(

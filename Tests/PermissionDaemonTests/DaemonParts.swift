@@ -48,11 +48,11 @@ struct DaemonParts {
 
     func coordinator(_ connection: Connection) -> Coordinator {
         let processes = ProcessIdentifier(worker: Worker())
-        let guardLink = GuardLink(
-            GuardConnection(bus: ReconnectingBus(.address("unix:path=/nonexistent")), log: quietLog),
+        let link = PointLink(
+            PointConnection(bus: ReconnectingBus(.address("unix:path=/nonexistent")), log: quietLog),
             processes: processes, facts: facts, devices: devices, now: now, log: quietLog)
         return Coordinator(
             connection: connection, store: store, policy: policy, devices: devices, processes: processes,
-            guardLink: guardLink, now: now, log: quietLog)
+            systemPoints: SystemPoints([link]), now: now, log: quietLog)
     }
 }

@@ -16,7 +16,7 @@ struct EnforcementInterface {
     let subscribers: Subscribers
     let uses: DeviceUsage
     let objects: RequestObjects
-    let guardLink: GuardLink
+    let systemPoints: SystemPoints
     unowned let requests: any RequestSink
     /// Called with an app, when its last use that a point reported has ended, and with the point's process: that process
     /// holds what was granted once to an app whose own process the point does not know.
@@ -51,9 +51,9 @@ struct EnforcementInterface {
             readers: .unsandboxed)
     }
 
-    /// Something about the app and permission has changed, which the points and the guard have to know; nil means any.
+    /// Something about the app and permission has changed, which the points have to know; nil means any.
     func notify(_ app: AppID?, _ permission: Permission?) {
-        guardLink.connection.changed(permission)
+        systemPoints.changed(permission)
         subscribers.send(
             "StatusChanged", [.string(app?.description ?? ""), .string(permission?.rawValue ?? "")])
     }

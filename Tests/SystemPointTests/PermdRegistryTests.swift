@@ -1,4 +1,4 @@
-// What permd-guard does on the system bus: who may register, what a registered permd may do, and who hears what.
+// What a point of the system does on its bus: who may register, what a registered permd may do, and who hears what.
 
 import DBus
 import Glibc
@@ -8,10 +8,9 @@ import PermissionModel
 import PermissionTestKit
 import ProcessIdentity
 import System
+import SystemPoint
 import TestSupport
 import Testing
-
-@testable import permd_guard
 
 @LoopActor
 private final class Stage {
@@ -26,8 +25,9 @@ private final class Stage {
         bus = try await PrivateBus()
         let events = events
         registry = PermdRegistry(
-            on: .address(bus.address), log: Logger(label: "test"),
-            executable: { _ in executable.map { Array($0.utf8) } }, feed: { events.add($0) })
+            BusNames.guardService, on: ReconnectingBus(.address(bus.address)), log: Logger(label: "test"),
+            executable: { _ in executable.map { Array($0.utf8) } })
+        registry.feed = { events.add($0) }
         let observer = try bus.connect()
         let owners = EventLog<String?>()
         observer.onOwnerChange(of: BusNames.guardService) { owners.add($0) }

@@ -1,20 +1,20 @@
-// What permd-guard asks about a process: the call Ask, and the request in the queue that waits for a person.
+// What a point of the system asks about a process: the call Ask, and the request in the queue that waits for a person.
 
 import DBus
 import PermissionCore
 import PermissionModel
 
 /// The arguments of Ask.
-struct OpenAttempt {
+struct UseAttempt {
     let number: UInt64
     /// Refers to the process.
     let pidfd: UnixFD
     let permission: Permission
-    /// The number of the device's node (dev_t); 0 if it is not known.
+    /// The number of the device's node (dev_t); 0 if it is not known, or if there is none.
     let device: UInt64
     /// The executable, if permd may not look at the process; otherwise empty.
     let program: String
-    /// Whether a thread waits for the answer, so that the person may be asked.
+    /// Whether a thread or a call waits for the answer, so that the person may be asked.
     let waits: Bool
 
     /// Returns nil for a body of another form.
@@ -33,8 +33,8 @@ struct OpenAttempt {
 }
 
 @LoopActor
-final class GuardRequest {
-    let attempt: OpenAttempt
+final class PointRequest {
+    let attempt: UseAttempt
     /// Nil until the process is identified.
     var caller: Caller?
     /// Its number in the queue while it is there.
@@ -43,7 +43,7 @@ final class GuardRequest {
     private let onAnswer: @LoopActor (GuardAnswer) -> Void
     private var exit: WatchToken?
 
-    init(_ attempt: OpenAttempt, onAnswer: @escaping @LoopActor (GuardAnswer) -> Void) {
+    init(_ attempt: UseAttempt, onAnswer: @escaping @LoopActor (GuardAnswer) -> Void) {
         self.attempt = attempt
         self.onAnswer = onAnswer
     }
@@ -59,7 +59,7 @@ final class GuardRequest {
     }
 }
 
-extension GuardRequest: @LoopActor Requester {
+extension PointRequest: @LoopActor Requester {
     func accept() {}
     func moved(from old: QueuePlace, to new: QueuePlace) {}
 
@@ -70,7 +70,7 @@ extension GuardRequest: @LoopActor Requester {
 
     func respond(_ reply: Reply) {
         id = nil
-        // The guard asks the next permd.
+        // The point asks the next permd.
         guard !reply.isStopping else { return }
         switch reply.statuses[attempt.permission] {
         case .granted: onAnswer(.granted)

@@ -14,7 +14,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3)))
 @LoopActor
-struct GuardLinkTests {
+struct PointLinkTests {
     /// Keeps the requests that it gets.
     private final class Recorder: RequestSink {
         private(set) var queue = Queue(configuration: Configuration())
@@ -29,7 +29,7 @@ struct GuardLinkTests {
 
     @LoopActor
     private struct Stage {
-        let link: GuardLink
+        let link: PointLink
         let bus: ReconnectingBus
         let deviceGuard: FakeGuard
         let queue = Recorder()
@@ -43,8 +43,8 @@ struct GuardLinkTests {
             deviceGuard = try await FakeGuard()
             await withCheckedContinuation { continuation in parts.policy.read { continuation.resume() } }
             bus = ReconnectingBus(.address(deviceGuard.address))
-            link = GuardLink(
-                GuardConnection(bus: bus, log: quietLog), processes: ProcessIdentifier(worker: Worker()),
+            link = PointLink(
+                PointConnection(bus: bus, log: quietLog), processes: ProcessIdentifier(worker: Worker()),
                 facts: parts.facts,
                 devices: parts.devices, now: parts.now, log: quietLog, maximumAsked: 2)
             link.serve(queue)
@@ -89,7 +89,7 @@ struct GuardLinkTests {
         let folder = try TemporaryFolder([])
         let parts = await DaemonParts(folder)
         let deviceGuard = try await FakeGuard()
-        let connection = GuardConnection(bus: ReconnectingBus(.address(deviceGuard.address)), log: quietLog)
+        let connection = PointConnection(bus: ReconnectingBus(.address(deviceGuard.address)), log: quietLog)
         connection.start()
         await withCheckedContinuation { continuation in connection.whenSettled { continuation.resume() } }
         #expect(deviceGuard.registered.all.count == 1)
@@ -98,7 +98,7 @@ struct GuardLinkTests {
         deviceGuard.withdraw(2)
         try await deviceGuard.receipts.first("the withdrawal") { $0 == "2" }
         #expect(deviceGuard.receipts.all == ["2"])
-        let link = GuardLink(
+        let link = PointLink(
             connection, processes: ProcessIdentifier(worker: Worker()), facts: parts.facts, devices: parts.devices,
             now: parts.now, log: quietLog)
         let queue = Recorder()
@@ -112,7 +112,7 @@ struct GuardLinkTests {
     func nothingWaitsForAGuardThatIsNotThere(hasBus: Bool) async throws {
         let deviceGuard = try await FakeGuard(isThere: false)
         let address = hasBus ? deviceGuard.address : "unix:path=/nonexistent"
-        let connection = GuardConnection(bus: ReconnectingBus(.address(address)), log: quietLog)
+        let connection = PointConnection(bus: ReconnectingBus(.address(address)), log: quietLog)
         connection.start()
         await withCheckedContinuation { continuation in connection.whenSettled { continuation.resume() } }
         await deviceGuard.stop()

@@ -1,23 +1,26 @@
 // The permds of the users, on the system bus: who they are, what they are asked and what they answer
 // (dbus/org.permd.Guard1.xml).
 
-import DBus
-import GuardRules
-import Logging
-import PermissionModel
+package import DBus
+package import GuardRules
+package import Logging
+package import PermissionModel
 import ProcessIdentity
-import System
+package import System
 
 @LoopActor
-final class PermdRegistry {
+package final class PermdRegistry {
     /// Milliseconds in which permd says that it has a question.
     private static let receiptTime: Int32 = 1000
     /// How often a call is made that is not received.
     private static let mostCalls = 10
 
-    struct State {
-        var cuts = false
-        var problems: [String] = []
+    /// What the properties say.
+    package struct State {
+        package var cuts: Bool
+        package var problems: [String]
+
+        package init(cuts: Bool = false, problems: [String] = []) { (self.cuts, self.problems) = (cuts, problems) }
     }
 
     private struct Permd {
@@ -29,10 +32,13 @@ final class PermdRegistry {
     /// The path of a process's executable, if that is the system's.
     private let executable: @LoopActor (Int32) -> [UInt8]?
     private let log: Logger
-    private let feed: @LoopActor (GuardEvent) -> Void
-    var state: @LoopActor () -> State = { State() }
+    /// Gets what permds say.
+    package var feed: @LoopActor (GuardEvent) -> Void = { _ in }
+    package var state: @LoopActor () -> State = { State() }
     /// Called before a user's first permd is asked, and when a program could be one.
-    var onUser: @LoopActor (UInt32) -> Void = { _ in }
+    package var onUser: @LoopActor (UInt32) -> Void = { _ in }
+    /// The name of this point on the bus.
+    private let name: String
     private let bus: ReconnectingBus
     private var server: ObjectServer?
     private var permds: [UInt32: Permd] = [:]
@@ -43,18 +49,17 @@ final class PermdRegistry {
     private var changes: [UInt32: Set<Permission?>] = [:]
 
     /// - Parameter executable: Passes the path of a process's executable, if that is the system's.
-    init(
-        on address: BusAddress = .system, log: Logger, executable: @escaping @LoopActor (Int32) -> [UInt8]?,
-        feed: @escaping @LoopActor (GuardEvent) -> Void
+    package init(
+        _ name: String, on bus: ReconnectingBus = ReconnectingBus(.system), log: Logger,
+        executable: @escaping @LoopActor (Int32) -> [UInt8]?
     ) {
-        (self.executable, self.log, self.feed) = (executable, log, feed)
-        bus = ReconnectingBus(address)
+        (self.name, self.bus, self.executable, self.log) = (name, bus, executable, log)
     }
 
     /// Serves on the system bus, and again after a loss of it.
     ///
     /// - Parameter onRefusal: Called if the bus does not let this program own its name.
-    func start(onRefusal: @escaping @LoopActor () -> Void) {
+    package func start(onRefusal: @escaping @LoopActor () -> Void) {
         bus.follow { [weak self] event in
             switch event {
             case .opened(let connection): self?.serve(connection, onRefusal)
@@ -70,11 +75,11 @@ final class PermdRegistry {
         }
         server.add(served, at: BusNames.guardObject)
         self.server = server
-        connection.requestName(BusNames.guardService) { [log] result in
+        connection.requestName(name) { [log, name] result in
             switch result {
-            case .success(true): return log.info("serving \(BusNames.guardService)")
-            case .success(false): log.error("another program owns \(BusNames.guardService)")
-            case .failure(let error): log.error("the bus refuses the name \(BusNames.guardService): \(error.message)")
+            case .success(true): return log.info("serving \(name)")
+            case .success(false): log.error("another program owns \(name)")
+            case .failure(let error): log.error("the bus refuses the name \(name): \(error.message)")
             }
             onRefusal()
         }
@@ -94,7 +99,7 @@ final class PermdRegistry {
     }
 
     /// Whether a process is the permd of its user.
-    func isRegistered(_ pid: Int32) -> Bool {
+    package func isRegistered(_ pid: Int32) -> Bool {
         permds.values.contains { $0.process.pid == pid && Pidfd.isAlive($0.process.pidfd.raw) }
     }
 
@@ -200,7 +205,7 @@ final class PermdRegistry {
     // MARK: Questions
 
     /// Reports whether the permd has the question. One that it does not understand is refused.
-    func ask(
+    package func ask(
         _ user: UInt32, _ id: AskID, _ process: UnixFD, _ permission: Permission, device: UInt64, program: String,
         waits: Bool
     ) {
@@ -219,7 +224,7 @@ final class PermdRegistry {
         }
     }
 
-    func withdraw(_ user: UInt32, _ id: AskID) { withdraw(user, id, calls: 1) }
+    package func withdraw(_ user: UInt32, _ id: AskID) { withdraw(user, id, calls: 1) }
 
     private func withdraw(_ user: UInt32, _ id: AskID, calls: Int) {
         tell(user, "Withdraw", [.uint64(id)]) { [weak self] error in

@@ -1,5 +1,4 @@
-// What permd-guard asks about processes that open devices: permd answers what is decided, and makes the rest requests in
-// the queue.
+// What a point of the system asks about processes: permd answers what is decided, and makes the rest requests in the queue.
 
 import DBus
 import Journal
@@ -10,8 +9,8 @@ import ProcessIdentity
 import System
 
 @LoopActor
-final class GuardLink {
-    let connection: GuardConnection
+final class PointLink {
+    let connection: PointConnection
     private let maximumAsked: Int
     private let processes: ProcessIdentifier
     private let facts: CurrentFacts
@@ -22,13 +21,13 @@ final class GuardLink {
     var onSettled: (@LoopActor () -> Void)?
     /// Nil before permd serves its session bus, and while that is lost.
     private weak var requests: (any RequestSink)?
-    /// What is not answered, by the guard's number.
-    private var asked: [UInt64: GuardRequest] = [:]
+    /// What is not answered, by the point's number.
+    private var asked: [UInt64: PointRequest] = [:]
 
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
     init(
-        _ connection: GuardConnection, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
+        _ connection: PointConnection, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
         now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
     ) {
         self.maximumAsked = maximumAsked
@@ -37,9 +36,9 @@ final class GuardLink {
         self.facts = facts
         self.devices = devices
         self.now = now
-        unidentified = BoundedLog(log, "processes that open devices were not identified")
+        unidentified = BoundedLog(log, "processes that \(connection.point.use) were not identified")
         connection.onWithdrawn = { [weak self] in self?.withdrawn($0) }
-        connection.onDeparture = { [weak self] in self?.guardDeparted() }
+        connection.onDeparture = { [weak self] in self?.departed() }
     }
 
     // MARK: The session bus
@@ -58,17 +57,19 @@ final class GuardLink {
 
     // MARK: Questions
 
-    /// Returns false if a newer guard asks what is not known here.
+    /// Returns false if a newer point asks what is not known here, or one asks about what it does not stand before.
     private func asked(_ body: [Value]) -> Bool {
-        guard let attempt = OpenAttempt(body) else { return false }
-        // It may be sent again before the guard knows.
+        guard let attempt = UseAttempt(body), connection.point.permissions.contains(attempt.permission) else {
+            return false
+        }
+        // It may be sent again before the point knows.
         if asked[attempt.number] == nil { add(attempt) }
         return true
     }
 
-    private func add(_ attempt: OpenAttempt) {
+    private func add(_ attempt: UseAttempt) {
         let number = attempt.number
-        let request = GuardRequest(attempt) { [weak self] in self?.answer(number, $0) }
+        let request = PointRequest(attempt) { [weak self] in self?.answer(number, $0) }
         let isFull = asked.count >= maximumAsked
         asked[number] = request
         guard !isFull, let pid = Pidfd.pid(of: attempt.pidfd.raw) else { return answer(number, .undecided) }
@@ -79,11 +80,13 @@ final class GuardLink {
             case .success(let found):
                 // No unique name: those of two buses can be the same.
                 request.caller = Caller(
-                    connection: BusNames.guardService, app: found.app, process: found.instance,
+                    connection: connection.point.service, app: found.app, process: found.instance,
                     mayBeSandboxed: found.mayBeSandboxed)
                 decide(request)
             case .failure(let problem):
-                unidentified.notice("The process \(pid), which opens a device, was not identified: \(problem.reason)")
+                unidentified.notice(
+                    "The process \(pid), one of those that \(connection.point.use), was not identified: \(problem.reason)"
+                )
                 answer(number, .undecided)
             }
         }
@@ -109,12 +112,12 @@ final class GuardLink {
         close(request)
     }
 
-    private func close(_ request: GuardRequest) {
+    private func close(_ request: PointRequest) {
         if let id = request.id { requests?.feed(.closed(id)) }
     }
 
     /// Answers what is decided, and asks the person about the rest.
-    private func decide(_ request: GuardRequest) {
+    private func decide(_ request: PointRequest) {
         guard let caller = request.caller, request.id == nil else { return }
         let attempt = request.attempt
         switch facts.access(to: attempt.permission, for: caller).access {
@@ -140,9 +143,9 @@ final class GuardLink {
     }
 
     /// Its end is not an action of the apps that it asked for.
-    private func guardDeparted() {
+    private func departed() {
         asked = [:]
-        requests?.feed(.callerLeft(BusNames.guardService))
+        requests?.feed(.callerLeft(connection.point.service))
         onSettled?()
     }
 }

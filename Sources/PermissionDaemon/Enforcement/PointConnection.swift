@@ -1,7 +1,7 @@
-// permd-guard on the system bus: permd follows its name, registers with it, calls it (org.permd.Guard1), and is called by
-// it (org.permd.GuardClient1).
+// A point of the system, such as permd-guard, on the system bus: permd follows its name, registers with it, calls it
+// (org.permd.Guard1), and is called by it (org.permd.GuardClient1).
 //
-// Only root can own the name, so its owner is trusted.
+// Only root and the service that it stands before can own the name, so its owner is trusted with its permissions.
 
 import DBus
 import Logging
@@ -9,45 +9,48 @@ import PermissionModel
 import System
 
 @LoopActor
-final class GuardConnection {
-    /// Milliseconds in which the guard registers this permd, if it is there.
+final class PointConnection {
+    /// Milliseconds in which the point registers this permd, if it is there.
     private static let settleTime: Int64 = 2000
 
     /// Called with the arguments of Ask, and for those that were asked before it was set. Returns false if they are not
     /// understood.
     var onAsked: (@LoopActor ([Value]) -> Bool)? { didSet { takeEarly() } }
     var onWithdrawn: (@LoopActor ([Value]) -> Void)?
-    /// Called when the guard, or the system bus, has gone.
+    /// Called when the point, or the system bus, has gone.
     var onDeparture: (@LoopActor () -> Void)?
+    let point: SystemPoint
     private let bus: ReconnectingBus
     private let log: Logger
+    private let client: PointClient
     private var isFollowing = false
-    private var server: ObjectServer?
     /// What was asked before anybody could answer.
     private var early: [MethodCall] = []
-    /// What waits until the guard passes this permd, or is not there; nil afterwards.
+    /// What waits until the point passes this permd, or is not there; nil afterwards.
     private var unsettled: [@LoopActor () -> Void]? = []
-    /// The guard's unique name; nil if none is there.
-    private var owner: String?
+    /// The point's unique name; nil if it is not there.
+    private(set) var owner: String?
     private var backoff = Backoff()
     private var retry: LoopTimer?
-    /// What the guard was told in this turn that may no longer hold; nil means any permission. It asks in a later turn, so
+    /// What the point was told in this turn that may no longer hold; nil means any permission. It asks in a later turn, so
     /// it needs no repetition.
     private var told: Set<Permission?> = []
-    /// Whether the guard ends the use of an open camera that is denied.
+    /// Whether the point ends the use of an open camera that is denied.
     private(set) var cutsCameras = false
-    /// Why the guard does not ask this permd, and what to do.
+    /// Why the point does not ask this permd, and what to do.
     private(set) var problem: (text: String, advice: String)?
 
-    init(bus: ReconnectingBus, log: Logger) {
-        self.bus = bus
-        self.log = log
+    /// - Parameter client: Serves what all points of this bus ask; nil for one of its own.
+    init(_ point: SystemPoint = .permdGuard, bus: ReconnectingBus, log: Logger, client: PointClient? = nil) {
+        (self.point, self.bus, self.log) = (point, bus, log)
+        self.client = client ?? PointClient(bus)
+        self.client.add(self)
     }
 
     func start() {
         guard !isFollowing else { return }
         isFollowing = true
-        Loop.shared.after(milliseconds: GuardConnection.settleTime) { [weak self] in self?.settle() }
+        Loop.shared.after(milliseconds: PointConnection.settleTime) { [weak self] in self?.settle() }
         bus.follow { [weak self] event in
             switch event {
             case .opened(let connection): self?.follow(connection)
@@ -57,7 +60,7 @@ final class GuardConnection {
         }
     }
 
-    /// Runs `body` when the guard passes this permd, or is not there: what permd opens before, it would be asked about.
+    /// Runs `body` when the point passes this permd, or is not there: what permd opens before, it would be asked about.
     func whenSettled(_ body: @escaping @LoopActor () -> Void) {
         if unsettled == nil { body() } else { unsettled?.append(body) }
     }
@@ -71,12 +74,7 @@ final class GuardConnection {
     // MARK: The name
 
     private func follow(_ connection: Connection) {
-        let server = ObjectServer(connection: connection) { call, text in
-            call.fail(PermissionError(.invalidArguments, text))
-        }
-        server.add(served, at: BusNames.guardClientObject)
-        self.server = server
-        let name = BusNames.guardService
+        let name = point.service
         connection.onOwnerChange(of: name) { [weak self] in self?.ownerChanged($0) }
         connection.askBus("GetNameOwner", .string(name)) { [weak self] owner in
             if let owner { self?.ownerChanged(owner.stringValue) } else { self?.settle() }
@@ -102,7 +100,7 @@ final class GuardConnection {
             settle()
             switch result {
             case .success:
-                log.info("permd-guard asks this permd about programs that open devices")
+                log.info("\(point.program) asks this permd about programs that \(point.use)")
                 problem = nil
                 readProperties()
             case .failure(let error): failed(error)
@@ -110,10 +108,10 @@ final class GuardConnection {
         }
     }
 
-    /// What the guard refuses for good, such as a permd that another than root could have changed, is not tried again.
+    /// What the point refuses for good, such as a permd that another than root could have changed, is not tried again.
     private func failed(_ error: BusError) {
         let isFinal = ErrorKind(name: error.name) == .accessDenied
-        let text = "permd-guard does not ask this permd about programs that open devices"
+        let text = "\(point.program) does not ask this permd about programs that \(point.use)"
         if problem == nil { log.warning("\(text): \(error.message)") }
         problem = (
             "\(text): \(SafeText.line(error.message))",
@@ -134,28 +132,7 @@ final class GuardConnection {
 
     // MARK: Questions
 
-    private var served: Interface {
-        Interface(
-            name: BusNames.guardClientInterface,
-            methods: [
-                Method(
-                    name: "Ask",
-                    inputs: [
-                        "request": "t", "process": "h", "permission": "s", "device": "t", "program": "s", "waits": "b",
-                    ], outputs: [:]
-                ) { [weak self] in self?.ask($0) },
-                Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [weak self] in self?.withdraw($0) },
-            ])
-    }
-
-    private func isGuard(_ call: MethodCall) -> Bool {
-        if call.sender == owner { return true }
-        call.fail(PermissionError(.accessDenied, "only permd-guard may call this"))
-        return false
-    }
-
-    private func ask(_ call: MethodCall) {
-        guard isGuard(call) else { return }
+    func ask(_ call: MethodCall) {
         guard let onAsked else { return early.append(call) }
         if onAsked(call.arguments) { return call.reply() }
         call.fail(PermissionError(.invalidArguments, "there is no such permission here"))
@@ -167,8 +144,7 @@ final class GuardConnection {
         for call in calls { ask(call) }
     }
 
-    private func withdraw(_ call: MethodCall) {
-        guard isGuard(call) else { return }
+    func withdraw(_ call: MethodCall) {
         early.removeAll { $0.arguments.first == call.arguments.first }
         onWithdrawn?(call.arguments)
         call.reply()
@@ -182,8 +158,8 @@ final class GuardConnection {
         tell("Answer", [.uint64(number), .string(answer.rawValue)])
     }
 
-    /// Tells the guard that what was decided about the permission may no longer hold; nil means any. It is sent at once, so
-    /// that whoever hears of a decision hears of it after the guard.
+    /// Tells the point that what was decided about the permission may no longer hold; nil means any. It is sent at once, so
+    /// that whoever hears of a decision hears of it after the point.
     func changed(_ permission: Permission?) {
         guard owner != nil, !told.contains(nil), told.insert(permission).inserted else { return }
         if told.count == 1 { Loop.shared.later { [weak self] in self?.turnEnded() } }
@@ -196,7 +172,7 @@ final class GuardConnection {
         readProperties()
     }
 
-    /// Calls the guard until it has answered. What an answer that comes late says may have changed meanwhile.
+    /// Calls the point until it has answered. What an answer that comes late says may have changed meanwhile.
     private func tell(_ member: String, _ body: [Value], after pauses: Backoff = Backoff(), isLate: Bool = false) {
         call(member, body) { [weak self] result in
             switch result {
@@ -207,12 +183,12 @@ final class GuardConnection {
                     if let self, self.owner == owner { tell(member, body, after: next, isLate: true) }
                 }
             case .failure(let error):
-                self?.log.warning("permd-guard does not take \(member): \(error.message)")
+                self?.log.warning("\(self?.point.program ?? "") does not take \(member): \(error.message)")
             }
         }
     }
 
-    /// `completion` does not run if the guard has left meanwhile.
+    /// `completion` does not run if the point has left meanwhile.
     private func call(
         _ member: String, _ body: [Value] = [], interface: String = BusNames.guardInterface,
         _ completion: @escaping @LoopActor (Result<Message, BusError>) -> Void

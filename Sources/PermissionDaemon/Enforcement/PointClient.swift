@@ -1,0 +1,52 @@
+// The object at which points of the system ask this permd (org.permd.GuardClient1). All of a bus share it, as an object has
+// one place on a connection.
+
+import DBus
+import PermissionModel
+import System
+
+@LoopActor
+final class PointClient {
+    private struct Weak { weak var connection: PointConnection? }
+
+    private var points: [Weak] = []
+    private var server: ObjectServer?
+
+    init(_ bus: ReconnectingBus) {
+        bus.follow(opens: false) { [weak self] event in
+            if case .opened(let connection) = event { self?.serve(connection) }
+        }
+    }
+
+    func add(_ connection: PointConnection) { points.append(Weak(connection: connection)) }
+
+    private func serve(_ connection: Connection) {
+        let server = ObjectServer(connection: connection) { call, text in
+            call.fail(PermissionError(.invalidArguments, text))
+        }
+        server.add(served, at: BusNames.guardClientObject)
+        self.server = server
+    }
+
+    private var served: Interface {
+        Interface(
+            name: BusNames.guardClientInterface,
+            methods: [
+                Method(
+                    name: "Ask",
+                    inputs: [
+                        "request": "t", "process": "h", "permission": "s", "device": "t", "program": "s", "waits": "b",
+                    ], outputs: [:]
+                ) { [weak self] in self?.caller($0)?.ask($0) },
+                Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [weak self] in
+                    self?.caller($0)?.withdraw($0)
+                },
+            ])
+    }
+
+    private func caller(_ call: MethodCall) -> PointConnection? {
+        if let point = points.first(where: { $0.connection?.owner == call.sender }) { return point.connection }
+        call.fail(PermissionError(.accessDenied, "only permd-guard and permd-gate may call this"))
+        return nil
+    }
+}

@@ -1,0 +1,65 @@
+// The points of the system: programs that stand between the programs of all users and a device or a service, and ask the
+// permd of each user.
+
+import DBus
+import Logging
+import PermissionModel
+import System
+
+/// What is known of a point, whether it is installed or not.
+struct SystemPoint: Sendable {
+    /// Its name on the system bus.
+    let service: String
+    /// How logs and permctl call it.
+    let program: String
+    /// What the programs do that it asks about: "programs that …".
+    let use: String
+    /// It is believed about these only.
+    let permissions: Set<Permission>
+
+    static let permdGuard = SystemPoint(
+        service: BusNames.guardService, program: "permd-guard", use: "open devices",
+        permissions: Set(Permission.allCases))
+    static let all = [
+        permdGuard,
+        SystemPoint(
+            service: BusNames.bluetoothGateService, program: "permd-gate of Bluetooth", use: "use Bluetooth",
+            permissions: [.bluetooth]),
+        SystemPoint(
+            service: BusNames.locationGateService, program: "permd-gate of GeoClue", use: "ask for the location",
+            permissions: [.location]),
+    ]
+}
+
+/// The links to all points, as one.
+@LoopActor
+final class SystemPoints {
+    let links: [PointLink]
+    /// Called when a question needs no answer any more.
+    var onSettled: (@LoopActor () -> Void)? { didSet { for link in links { link.onSettled = onSettled } } }
+
+    init(_ links: [PointLink]) { self.links = links }
+
+    /// permd serves a session bus, with this queue.
+    func serve(_ requests: any RequestSink) { for link in links { link.serve(requests) } }
+
+    /// The queue takes no more requests.
+    func pause() { for link in links { link.pause() } }
+
+    /// Tells the points that what was decided about the permission may no longer hold; nil means any.
+    func changed(_ permission: Permission?) {
+        for link in links where permission.map(link.connection.point.permissions.contains) ?? true {
+            link.connection.changed(permission)
+        }
+    }
+
+    /// Whether a thread, or a call, of the process waits for an answer.
+    func isAsking(about process: ProcessKey, _ permission: Permission) -> Bool {
+        links.contains { $0.isAsking(about: process, permission) }
+    }
+
+    /// Whether an open camera gets no further image once that is denied.
+    var cutsCameras: Bool { links.contains { $0.connection.cutsCameras } }
+    /// Why a point does not ask this permd, and what to do.
+    var problems: [(text: String, advice: String)] { links.compactMap(\.connection.problem) }
+}
