@@ -178,6 +178,15 @@ let otherTargets: [Target] = [
     .testTarget(
         name: "GuardRulesTests", dependencies: ["GuardRules", "PermissionModel"], swiftSettings: strict),
     .testTarget(
+        name: "GateRulesTests", dependencies: ["GateRules", "PermissionModel"], swiftSettings: strict),
+    .testTarget(
+        name: "GateTests",
+        dependencies: [
+            "permd-gate", "GateRules", "DBus", "PermissionModel", "PolicyFiles", "ProcessIdentity", "PermissionTestKit",
+            "TestSupport", .product(name: "Logging", package: "swift-log"),
+        ],
+        swiftSettings: strict),
+    .testTarget(
         name: "SystemPointTests",
         dependencies: [
             "SystemPoint", "GuardRules", "DBus", "PermissionModel", "ProcessIdentity", "System", "PermissionTestKit",
@@ -262,6 +271,7 @@ let package = Package(
             name: "DeviceNodes", dependencies: ["DBus", "System", "CLinux", "CSystemd"], swiftSettings: strict),
         .target(name: "PermissionCore", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(name: "GuardRules", dependencies: ["PermissionModel"], swiftSettings: strict),
+        .target(name: "GateRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .target(
             name: "SystemPoint",
             dependencies: [
@@ -294,6 +304,13 @@ let package = Package(
             swiftSettings: strict),
         .target(name: "CaptureRules", dependencies: ["PermissionModel"], swiftSettings: strict),
         .executableTarget(name: "permd", dependencies: ["PermissionDaemon"], swiftSettings: strict),
+        .executableTarget(
+            name: "permd-gate",
+            dependencies: [
+                "GateRules", "GuardRules", "SystemPoint", "DBus", "PermissionModel", "ProcessIdentity", "PolicyFiles",
+                "System", "Journal", "CLinux", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "permctl",
             dependencies: [

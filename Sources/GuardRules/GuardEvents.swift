@@ -45,6 +45,8 @@ package typealias AskID = UInt64
 package enum GuardEvent: Sendable, Hashable {
     /// The thread repeats its call until it is claimed.
     case attempted(Attempt)
+    /// The call asks nobody, but depends on what is decided already.
+    case looked(Attempt)
     /// The call has failed, since the thread cannot be stopped: io_uring makes it, or a debugger traces it.
     case failed(Attempt)
     /// The program opens devices for others: a media service, or the user's permd.

@@ -46,11 +46,13 @@ package struct GuardTable {
         case failed
     }
 
-    private struct Waiter {
+    struct Waiter {
         var ask: AskID
         let pid: Int32
         let user: UInt32
         let group: UInt64
+        /// Whether it waits only for what is decided already, and not for a person.
+        var looks = false
         var isStopped = false
         /// How it goes on as soon as it has stopped.
         var release: Release?
@@ -58,7 +60,7 @@ package struct GuardTable {
 
     var programs: [ProcessImage: Program] = [:]
     var asks: [AskID: Ask] = [:]
-    private var waiters: [Int32: Waiter] = [:]
+    var waiters: [Int32: Waiter] = [:]
     /// The processes of the permds that are there, by user.
     var present: [UInt32: Int32] = [:]
     /// The users whose permd is waited for.
@@ -80,6 +82,7 @@ package struct GuardTable {
         effects = []
         switch event {
         case .attempted(let attempt): attempted(attempt)
+        case .looked(let attempt): looked(attempt)
         case .failed(let attempt): failed(attempt)
         case .passed(let attempt): passed(attempt)
         case .restored(let program, let user, let permission, let verdict, let passes):
@@ -116,16 +119,20 @@ package struct GuardTable {
             return
         }
         let id = ask(attempt)
-        asks[id]?.threads.insert(attempt.thread)
         stopLingering(id)
+        wait(attempt, for: id, looks: false)
+    }
+
+    mutating func wait(_ attempt: Attempt, for id: AskID, looks: Bool) {
+        asks[id]?.threads.insert(attempt.thread)
         let isFirst = !waiters.values.contains { $0.pid == attempt.program.pid }
         waiters[attempt.thread] = Waiter(
-            ask: id, pid: attempt.program.pid, user: attempt.user, group: attempt.group)
+            ask: id, pid: attempt.program.pid, user: attempt.user, group: attempt.group, looks: looks)
         if isFirst { effects.append(.followSignals(pid: attempt.program.pid, true)) }
         effects.append(.claim(attempt))
     }
 
-    private func hasPlace(_ attempt: Attempt) -> Bool {
+    func hasPlace(_ attempt: Attempt) -> Bool {
         if let id = programs[attempt.program]?.asks[attempt.permission], let ask = asks[id],
             ask.threads.count >= GuardTable.threadsPerAsk
         {
@@ -165,7 +172,7 @@ package struct GuardTable {
     }
 
     /// Returns false if there is no place for one more program of the user, or of the control group.
-    private mutating func remember(_ program: ProcessImage, of user: UInt32, _ group: UInt64) -> Bool {
+    mutating func remember(_ program: ProcessImage, of user: UInt32, _ group: UInt64) -> Bool {
         order += 1
         if programs[program] != nil {
             programs[program]?.order = order
@@ -217,7 +224,7 @@ package struct GuardTable {
         }
     }
 
-    private mutating func letGo(_ thread: Int32, _ release: Release) {
+    mutating func letGo(_ thread: Int32, _ release: Release) {
         guard let waiter = waiters[thread] else { return }
         guard waiter.isStopped else {
             waiters[thread]?.release = release
@@ -320,8 +327,11 @@ package struct GuardTable {
         case .denied: store(ask.program, ask.permission, .deny)
         case .undecided: refused(ask)
         }
-        // A thread has begun to wait meanwhile.
-        if answer == .undecided, !ask.waits, !ask.threads.isEmpty || ask.hasFailed { return askAnew(id) }
+        if answer == .undecided, !ask.waits {
+            letLookersGo(id)
+            // A thread has begun to wait meanwhile.
+            if asks[id].map({ !$0.threads.isEmpty || $0.hasFailed }) == true { return askAnew(id) }
+        }
         // It may have been received twice, and be asked about again.
         finish(id, answer == .undecided ? .refused : .again, withdraws: ask.sends > 1)
     }

@@ -59,7 +59,9 @@ struct GuardSequenceTests {
                 device: 1)
             switch Int.random(in: 0..<14, using: &random) {
             case 0, 1, 2:
-                if !kernel.claimed.contains(thread), !kernel.stopped.contains(thread) { feed(.attempted(attempt)) }
+                if !kernel.claimed.contains(thread), !kernel.stopped.contains(thread) {
+                    feed(Int.random(in: 0..<3, using: &random) == 0 ? .looked(attempt) : .attempted(attempt))
+                }
             case 3: feed(.failed(attempt))
             case 4:
                 if kernel.claimed.remove(thread) != nil {
