@@ -113,6 +113,38 @@ struct DoctorTests {
         await stage.end()
     }
 
+    @Test func doctorKnowsTheGate() async throws {
+        let bus = try await PrivateBus()
+        let environment = ["DBUS_SYSTEM_BUS_ADDRESS": bus.address]
+        let stage = try await CommandStage(environment: environment)
+        let agent = try await stage.agent()
+        func lines() async throws -> [String] {
+            let run = try await stage.run("doctor", environment: environment)
+            return run.lines.filter { $0.dropFirst(4).hasPrefix("gate ") }
+        }
+        let alone = try await lines()
+        #expect(alone.count == 1 && alone[0].hasPrefix("--  gate") && alone[0].contains("install permd-gate"))
+        let gate = try FakeService(on: bus)
+        for name in [BusNames.bluetoothGateService, "org.bluez"] { try gate.own(name) }
+        let before = try await lines()
+        #expect(before.count == 1 && before[0].hasPrefix("ok  gate") && before[0].contains("stands before Bluetooth"))
+        // BlueZ of another process.
+        await gate.end()
+        let other = try ChildProcess(
+            "/usr/bin/python3",
+            [
+                "-c",
+                "import dbus, time\nbus = dbus.SystemBus()\nbus.request_name('org.bluez')\nprint('owned', flush=True)\ntime.sleep(1000)",
+            ],
+            environment: environment)
+        for await line in other.lines where line == "owned" { break }
+        try FakeService(on: bus).own(BusNames.bluetoothGateService)
+        let besides = try await lines()
+        #expect(besides.allSatisfy { !$0.hasPrefix("ok") }, "\(besides)")
+        withExtendedLifetime(agent) {}
+        await stage.end()
+    }
+
     /// permd's own view: the guard does not take it.
     @Test func doctorKnowsThatTheGuardRefusesPermd() async throws {
         let deviceGuard = try await FakeGuard()

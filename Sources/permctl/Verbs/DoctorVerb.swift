@@ -80,8 +80,9 @@ private struct Examination {
             let (agents, points) = (try await agents(problems), try await enforcementPoints())
             let shell = Finding.about(await settings.gnomeShell())
             let findings = [bus, version] + agents + shell + Examination.display() + points
-            return findings + Finding.about(await DeviceGuard.find()) + [Examination.portals()]
-                + (try await devices()) + Examination.files(problems) + Examination.notes()
+            let systemPoints = Finding.about(await DeviceGuard.find()) + Finding.about(await ServiceGate.find())
+            return findings + systemPoints + [Examination.portals()] + (try await devices())
+                + Examination.files(problems) + Examination.notes()
         } catch {
             return error.kind == .noBus
                 ? [
