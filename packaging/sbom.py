@@ -73,7 +73,7 @@ for name, built in list(packages.items()):
 swift = re.search(r"Swift version ([\d.]+)", output("swift", "--version"))[1]
 exception = "Apache-2.0 WITH Swift-exception"
 parts = [
-    (swift_package("swift-log", "Apache-2.0"), "STATIC_LINK", ["permd", "permd-guard", "permd-pipewire"]),
+    (swift_package("swift-log", "Apache-2.0"), "STATIC_LINK", ["permd", "permd-gate", "permd-guard", "permd-pipewire"]),
     (swift_package("swift-argument-parser", exception), "STATIC_LINK", ["permd"]),
     (package("swift", swift, f"pkg:swift/github.com/swiftlang/swift@{swift}", exception), "CONTAINS", ["permd"]),
 ]

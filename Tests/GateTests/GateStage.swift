@@ -24,6 +24,7 @@ final class GateStage {
     private var service: Connection?
     /// The calls that the service got, each as MEMBER; Departed CALLER for what the bus, or the gate, says of callers.
     let served = EventLog<String>()
+    private(set) var servedCalls: [GatedCall] = []
     /// What the permd is asked, each as NUMBER WAITS.
     let asked = EventLog<String>()
     let withdrawn = EventLog<UInt64>()
@@ -81,6 +82,10 @@ final class GateStage {
 
     private func serve(_ call: Message, _ connection: Connection) {
         served.add(call.member ?? "")
+        servedCalls.append(
+            GatedCall(
+                path: call.path ?? "", interface: call.interface, member: call.member ?? "",
+                firstText: call.body.first?.stringValue))
         switch call.member {
         case "GetManagedObjects":
             connection.reply(to: call, [GateStage.objects(["/org/bluez/hci0", GateStage.device])])

@@ -1,6 +1,7 @@
 // What a program gets of a service behind permd-gate, before it is asked about and after.
 
 import DBus
+import GateRules
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -181,6 +182,46 @@ struct GateTests {
         let stage = try await GateStage()
         await stage.bus.end()
         try await stage.failures.first("the end") { _ in true }
+    }
+
+    /// Whatever a program calls, and however: what asks does not reach the service without a grant, and every call is
+    /// answered.
+    @Test(arguments: 0..<4)
+    func randomCalls(round: Int) async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        let client = try await GateClient(stage)
+        async let first = client.error("StartDiscovery")
+        try await stage.answer(after: 0, waits: true, "denied")
+        #expect(await first == denied)
+        let paths = ["/", "/org/bluez", "/org/bluez/hci0", GateStage.device, GateStage.device + "/service0001"]
+        let interfaces: [String?] = [
+            nil, "org.bluez.Adapter1", "org.bluez.Device1", "org.bluez.AgentManager1", "org.bluez.Media1",
+            "org.freedesktop.DBus.Properties", "org.freedesktop.DBus.ObjectManager",
+            "org.freedesktop.DBus.Introspectable", "org.example.New1",
+        ]
+        let members = [
+            "Get", "GetAll", "Set", "StartDiscovery", "StopDiscovery", "GetManagedObjects", "Introspect", "Connect",
+            "RegisterAgent", "UnregisterAgent", "RegisterEndpoint", "New",
+        ]
+        let bodies: [[Value]] = [
+            [], [.string("org.bluez.Device1")], [.objectPath(GateStage.device)], [.uint32(7), .variant(.string("x"))],
+            [.string(String(repeating: "x", count: 200_000))], [.array(of: "s", [])],
+        ]
+        let answers = EventLog<String>()
+        for _ in 0..<400 {
+            var call = Message.call(
+                destination: "org.bluez", path: paths.randomElement()!, interface: "org.example.None",
+                member: members.randomElement()!, bodies.randomElement()!)
+            call.interface = interfaces.randomElement()!
+            client.connection.call(call) {
+                if case .failure(let error) = $0 { answers.add(error.name) } else { answers.add("") }
+            }
+        }
+        try await answers.wait(for: 400)
+        #expect(!stage.servedCalls.isEmpty)
+        for call in stage.servedCalls { #expect(GatedService.bluez.rule(for: call) != .ask, "\(call)") }
+        #expect(stage.asked.all.count == 1)
     }
 
     /// A name that only the bus gives, or that no bus gives, makes no difference: the bus stamps the sender.

@@ -88,6 +88,15 @@ struct InstallTests {
                 "lib/permd/permd.conf.d/50-guard.conf", "lib/permd/policy.d/50-guard.conf",
             ]
         }
+        if prefix == "/usr" {
+            expected += [
+                "libexec/permd-gate", "lib/systemd/system/permd-gate-bluez.socket",
+                "lib/systemd/system/permd-gate-geoclue.service",
+                "lib/systemd/system/bluetooth.service.d/50-permd-gate.conf",
+                "share/dbus-1/system.d/org.permd.Gate.conf", "share/man/man8/permd-gate.8",
+                "lib/permd/permd.conf.d/50-gate.conf", "lib/permd/policy.d/50-gate.conf",
+            ]
+        }
         for name in expected { #expect(tree.contains("\(prefix.dropFirst())/\(name)"), "\(name)") }
         // The only files outside the prefix enable the units; no desktop's portals.conf is installed.
         let elsewhere = tree.filter { !$0.hasPrefix("\(prefix.dropFirst())/") }

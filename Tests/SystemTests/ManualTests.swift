@@ -10,7 +10,8 @@ import Testing
 @LoopActor
 struct ManualTests {
     private nonisolated static let pages = [
-        "permd.8", "permd-guard.8", "permctl.1", "permd-agent.1", "permd-indicator.1", "permd-pipewire.1",
+        "permd.8", "permd-gate.8", "permd-guard.8", "permctl.1", "permd-agent.1", "permd-indicator.1",
+        "permd-pipewire.1",
         "permd-settings.1", "permd.conf.5", "permd.policy.5", "org.permd.5",
     ]
 

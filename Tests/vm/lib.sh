@@ -46,7 +46,7 @@ build_programs() {
     local folder product flags tools=(permd-scripted-agent permd-testapp)
     mkdir -p "$1"/{packages,programs}
     scripts/package
-    cp dist/packages/permd{,-pipewire,-guard}_*.deb "$1/packages/"
+    cp dist/packages/permd{,-pipewire,-guard,-gate}_*.deb "$1/packages/"
     folder=$(release_build --tools "${tools[@]}")
     for product in "${tools[@]}"; do strip -o "$1/programs/$product" "$folder/$product"; done
     read -ra flags <<<"$(pkg-config --cflags --libs dbus-1)"
@@ -56,6 +56,7 @@ build_programs() {
     compile "$1/programs/take-images" "$vm/programs/take-images.c"
     compile "$1/programs/guard-cost" "$vm/programs/guard-cost.c" -pthread
     cp "$vm/programs/usb-camera.py" "$1/programs/usb-camera"
+    cp "$vm/programs/nmea.py" "$1/programs/nmea"
 }
 
 # prepare_guest FOLDER: makes the folder that a guest shares, without steps.
