@@ -52,6 +52,11 @@ final class Caller {
     let number: UInt64
     var state = State.unknown
     var verdict: GuardVerdict?
+    /// Tells of the end of its process.
+    var exit: WatchToken?
+    /// Since when questions about it are counted, in milliseconds of `Loop.uptimeMilliseconds()`, and how many there were.
+    var firstQuestion: Int64 = 0
+    var questions = 0
     /// Calls of before its state was known, in their order.
     var early: [(call: RelayMessage, link: ServiceLink)] = []
     var waiting: [Int32: Waiting] = [:]

@@ -19,15 +19,21 @@ final class GateService {
     private static let patience: Int64 = 20_000
     /// Milliseconds for which a call waits for what is decided already. permd answers within few.
     private static let lookTime: Int64 = 1000
-    /// The calls of a caller that wait until it is known. A client has some on its way.
-    private static let mostEarly = 64
-    /// Bytes of a call that waits. Calls that ask have less, and 16 of a program may wait.
-    private static let mostWaitingBytes = 64 << 10
+    /// The calls of a caller that wait until it is known, and those of all callers. A client has some on its way.
+    private static let mostEarly = 32
+    private static let mostEarlyOfAll = 512
+    /// Bytes of a call that waits. The longest that ask describe a service, in some thousand.
+    private static let mostWaitingBytes = 16 << 10
+    /// The questions about a caller in a period of so many milliseconds. A program that calls again and again, although
+    /// nothing is decided, keeps its user's permd from its work otherwise.
+    private static let mostQuestions = 16
+    private static let questionPeriod: Int64 = 10_000
 
     /// Passes the process of a connection with that name.
     typealias Finder =
         @LoopActor (
-            String, Connection, @escaping @LoopActor (Result<ConnectedProcess, ConnectedProcess.Unknown>) -> Void
+            String, Connection, ConnectionTimes?,
+            @escaping @LoopActor (Result<ConnectedProcess, ConnectedProcess.Unknown>) -> Void
         ) -> Void
 
     let service: GatedService
@@ -52,6 +58,8 @@ final class GateService {
     /// The callers whose calls wait, by the number of the call.
     private var waiters: [Int32: Caller] = [:]
     private var links: [ObjectIdentifier: ServiceLink] = [:]
+    private var earlyCalls = 0
+    private var times: ConnectionTimes?
     /// The users who have, or have had, a permd.
     private var users: Set<UInt32> = []
     private var lastCaller: UInt64 = 0
@@ -63,7 +71,7 @@ final class GateService {
     init(
         _ service: GatedService, bus: BusAddress, accounts: ClosedRange<UInt32>, configuration: GuardConfiguration,
         log: Logger, executable: (@LoopActor (Int32) -> [UInt8]?)? = nil,
-        find: @escaping Finder = { ConnectedProcess.find($0, on: $1, $2) }
+        find: @escaping Finder = { ConnectedProcess.find($0, on: $1, times: $2, $3) }
     ) {
         let reader = ProcessReader()
         let executable = executable ?? { reader.systemExecutable($0) }
@@ -89,6 +97,9 @@ final class GateService {
                 connection.onSignal(
                     sender: Message.busName, interface: Message.busName, member: "NameOwnerChanged"
                 ) { [weak self] in self?.ownerChanged($0) }
+                let times = ConnectionTimes(connection: connection)
+                times.start()
+                self?.times = times
             case .lost: onFailure()
             case .failed(let error): self?.log.warning("the system bus cannot be reached: \(error.message)")
             }
@@ -118,7 +129,6 @@ final class GateService {
         for caller in callers.values {
             caller.partialViews[ObjectIdentifier(link)] = nil
             caller.used[ObjectIdentifier(link)] = nil
-            caller.early.removeAll { $0.link === link }
             for (number, waiting) in caller.waiting where waiting.link === link {
                 _ = forget(number)
                 table.feed(.lost(thread: number))
@@ -132,10 +142,11 @@ final class GateService {
         guard let name = call.header.sender else { return }
         let caller = callers[name] ?? add(name)
         guard case .unknown = caller.state else { return serve(call, caller, link) }
-        guard caller.early.count < GateService.mostEarly, mayWait(call, link) else {
-            return link.refuse(call, BusError.Name.limitsExceeded, "too many calls wait until their program is known")
+        guard caller.early.count < GateService.mostEarly, earlyCalls < GateService.mostEarlyOfAll, mayWait(call) else {
+            return link.refuse(call, BusError.Name.limitsExceeded, "too much waits until its program is known")
         }
         caller.early.append((call, link))
+        earlyCalls += 1
     }
 
     private func add(_ name: String) -> Caller {
@@ -145,7 +156,7 @@ final class GateService {
         numbered[lastCaller] = caller
         bus.open { [weak self] connection in
             guard let self, case .success(let connection) = connection else { return }
-            find(name, connection) { [weak self] in self?.found(caller, $0) }
+            find(name, connection, times) { [weak self] in self?.found(caller, $0) }
         }
         return caller
     }
@@ -153,9 +164,14 @@ final class GateService {
     private func found(_ caller: Caller, _ process: Result<ConnectedProcess, ConnectedProcess.Unknown>) {
         guard callers[caller.name] === caller else { return }
         caller.state = state(of: process)
+        for (call, link) in takeEarly(caller) where links[ObjectIdentifier(link)] != nil { serve(call, caller, link) }
+    }
+
+    private func takeEarly(_ caller: Caller) -> [(call: RelayMessage, link: ServiceLink)] {
         let early = caller.early
         caller.early = []
-        for (call, link) in early { serve(call, caller, link) }
+        earlyCalls -= early.count
+        return early
     }
 
     private func state(of found: Result<ConnectedProcess, ConnectedProcess.Unknown>) -> Caller.State {
@@ -183,10 +199,13 @@ final class GateService {
     }
 
     private func ownerChanged(_ signal: Message) {
-        guard signal.body.count == 3, let name = signal.body[0].stringValue, signal.body[2].stringValue == "",
-            let caller = callers.removeValue(forKey: name)
-        else { return }
+        guard signal.body.count == 3, let name = signal.body[0].stringValue, name.hasPrefix(":") else { return }
+        guard signal.body[2].stringValue == "" else { return times?.appeared(name) ?? () }
+        times?.vanished(name)
+        guard let caller = callers.removeValue(forKey: name) else { return }
         numbered[caller.number] = nil
+        _ = takeEarly(caller)
+        caller.exit?.cancel()
         for number in caller.waiting.keys { _ = forget(number) }
         if let program = caller.program { table.feed(.exited(program)) }
     }
@@ -228,15 +247,30 @@ final class GateService {
             if rule == .view { return link.pass(call) }
             return refuse(call, link, "this program may not use \(service.permission.rawValue)")
         }
-        guard mayWait(call, link) else {
+        guard mayWait(call) else {
             return link.refuse(call, BusError.Name.limitsExceeded, "a call that waits for an answer is too large")
+        }
+        guard mayAsk(caller) else {
+            if rule == .view { return link.pass(call) }
+            return refuse(call, link, "this program has called too often without an answer; try again later")
         }
         wait(Caller.Waiting(rule == .view ? .look(call, link) : .call(call, link)), caller)
     }
 
     /// What has descriptors, or much content, would take memory of others while it waits.
-    private func mayWait(_ call: RelayMessage, _ link: ServiceLink) -> Bool {
+    private func mayWait(_ call: RelayMessage) -> Bool {
         !call.hasDescriptors && call.fits(GateService.mostWaitingBytes)
+    }
+
+    /// Calls that wait for the same answer count as one question.
+    private func mayAsk(_ caller: Caller) -> Bool {
+        guard caller.waiting.isEmpty else { return true }
+        let now = Loop.uptimeMilliseconds()
+        if now - caller.firstQuestion >= GateService.questionPeriod {
+            (caller.firstQuestion, caller.questions) = (now, 0)
+        }
+        caller.questions += 1
+        return caller.questions <= GateService.mostQuestions
     }
 
     private func wait(_ waiting: Caller.Waiting, _ caller: Caller) {
@@ -294,9 +328,18 @@ final class GateService {
         case .store(let program, _, _, let verdict): store(verdict, program)
         case .limitReached(let user):
             refusals.notice("Of user \(user), as many calls or programs wait as may; another one's call was refused")
-        // The bus says when a caller leaves.
-        case .follow, .followSignals, .ask, .withdraw, .startTimer, .stopTimer: break
+        case .follow(let program, let isFollowed): follow(program, isFollowed)
+        case .followSignals, .ask, .withdraw, .startTimer, .stopTimer: break
         }
+    }
+
+    /// A grant ends with the process, although a child may hold its connection.
+    private func follow(_ program: ProcessImage, _ isFollowed: Bool) {
+        guard let caller = numbered[program.start], let identity = caller.identity else { return }
+        caller.exit?.cancel()
+        caller.exit =
+            isFollowed
+            ? Loop.shared.watch(identity.pidfd, .readable) { [weak self] _ in self?.table.feed(.exited(program)) } : nil
     }
 
     private func letGo(_ number: Int32, _ release: Release) {

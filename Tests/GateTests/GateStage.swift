@@ -31,7 +31,7 @@ final class GateStage {
     let failures = EventLog<String>()
     private var permd: Connection?
     /// Whose process those that call the service are: this one is the permd.
-    private let program: ChildProcess
+    let program: ChildProcess
 
     /// - Parameters:
     ///   - executable: That of every process.
@@ -49,7 +49,7 @@ final class GateStage {
         gate = GateService(
             .bluez, bus: .address(bus.address), accounts: users, configuration: configuration.0,
             log: Logger(label: "test"), executable: { _ in executable.map { Array($0.utf8) } },
-            find: { _, _, completion in
+            find: { _, _, _, completion in
                 let pidfd = UnixFD(owning: Pidfd.open(program.pid))
                 completion(.success(ConnectedProcess(pid: program.pid, pidfd: pidfd, user: getuid())))
             })

@@ -2,6 +2,7 @@
 
 import DBus
 import GateRules
+import Glibc
 import PermissionModel
 import PermissionTestKit
 import Testing
@@ -105,6 +106,39 @@ struct GateTests {
         client.connection.close()
         try await stage.withdrawn.wait(for: 1)
         #expect(!stage.served.all.contains("Scan"))
+    }
+
+    /// A child may hold the connection of a program that was granted.
+    @Test func aGrantEndsWithItsProcess() async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        let client = try await GateClient(stage)
+        async let result = client.error("StartDiscovery")
+        try await stage.answer(after: 0, waits: true, "granted")
+        #expect(await result == nil)
+        stage.program.terminate(SIGKILL)
+        try await stage.served.first("the end") { $0 == "Departed \(client.connection.uniqueName)" }
+        stage.emit()
+        try await client.signals.first("the adapter's signal") { $0 == "PropertiesChanged /org/bluez/hci0" }
+        #expect(client.signals.all == ["PropertiesChanged /org/bluez/hci0"])
+    }
+
+    /// Whoever calls on and on although nothing is decided does not keep permd busy.
+    @Test func questionsAreBounded() async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        let client = try await GateClient(stage)
+        var count = 0
+        for _ in 0..<40 {
+            async let error = client.error("StartDiscovery")
+            if count < 16 {
+                try await stage.answer(after: count, waits: true, "undecided")
+                count += 1
+            }
+            #expect(await error == denied)
+        }
+        #expect(stage.asked.all.count == 16)
+        #expect(try await client.listed() == ["/org/bluez/hci0"])
     }
 
     @Test func connectionsOfOneProgramAreAskedAboutEach() async throws {
