@@ -66,10 +66,10 @@ prepare_guest() {
     cp -r "$vm"/guest/. scripts/as-flatpak debian/tests/smoke "$1/guest/"
 }
 
-# prepare_guarded_guest FOLDER: builds what a guest of the host's release needs, and makes the folder that it shares, with
-# the steps that log a user in and install the guard.
-prepare_guarded_guest() {
-    local suite
+# prepare_installed_guest FOLDER STEP…: builds what a guest of the host's release needs, and makes the folder that it shares,
+# with the steps that log a user in and install what is shown.
+prepare_installed_guest() {
+    local suite step
     suite=$(host_suite)
     rm -rf "$shared"
     mkdir -p "$shared" "$cache"
@@ -77,5 +77,5 @@ prepare_guarded_guest() {
     build_image "$suite" "$(image_of "$suite")"
     build_programs "$shared/built" >"$shared/build.log" 2>&1 || fail "the build failed; see $shared/build.log"
     prepare_guest "$1"
-    cp "$vm"/steps/1/{10-install,15-login,20-devices,36-guard-10-install} "$1/guest/steps/1/"
+    for step in "${@:2}"; do cp "$vm/steps/1/$step" "$1/guest/steps/1/"; done
 }

@@ -28,3 +28,29 @@ plug_in() {
 }
 
 unplug() { systemctl stop test-adapter.service; }
+
+# plug_in_adapters: makes two adapters, of which the second can be found by the first.
+plug_in_adapters() {
+    plug_in || plug_in || plug_in || fail "BlueZ does not serve the adapters: $(adapter hci1 2>&1)"
+    busctl set-property org.bluez /org/bluez/hci0 org.bluez.Adapter1 Powered b true
+    busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Powered b true
+    busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Discoverable b true
+}
+
+# shellcheck disable=SC2034 # For the steps.
+where=/usr/libexec/geoclue-2.0/demos/where-am-i
+
+# start_geoclue: starts GeoClue with a receiver that moves, and its agent, which asks about sandboxed apps only.
+start_geoclue() {
+    /test/programs/nmea /run/test-nmea >"${work:?}/nmea.log" 2>&1 &
+    await "the receiver" heard nmea '^ready'
+    sed -i '/^nmea-socket=/d; /^\[network-nmea\]/a nmea-socket=/run/test-nmea' /etc/geoclue/geoclue.conf
+    systemctl restart geoclue.service
+    await "GeoClue behind the gate" stands_before geoclue org.freedesktop.GeoClue2
+    begin agent /usr/libexec/geoclue-2.0/demos/agent
+}
+
+# in_use: prints whether GeoClue has a client that was started.
+in_use() {
+    busctl get-property org.freedesktop.GeoClue2 /org/freedesktop/GeoClue2/Manager org.freedesktop.GeoClue2.Manager InUse
+}
