@@ -36,5 +36,15 @@ extension GatedService {
             // advertisements, monitors, endpoints of media. Setting a property too: it makes this machine visible.
             Row(.ask, "org.bluez.Adapter1"), Row(.ask, "org.freedesktop.DBus.Properties", ["Set"]),
         ],
-        tellingSignals: [])
+        tellingSignals: [],
+        useRows: [
+            UseRow(interface: "org.bluez.Adapter1", begin: "StartDiscovery", end: "StopDiscovery"),
+            UseRow(
+                interface: "org.bluez.LEAdvertisingManager1", begin: "RegisterAdvertisement",
+                end: "UnregisterAdvertisement"),
+            UseRow(interface: "org.bluez.Device1", begin: "Connect", end: "Disconnect"),
+        ],
+        lastingUse: ("Connect", "Connected"),
+        // The adapter: /org/bluez/hci0/dev_….
+        device: { use in String(use.path.split(separator: "/").dropFirst(2).first ?? "") })
 }

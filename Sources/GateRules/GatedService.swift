@@ -53,6 +53,13 @@ package struct GatedService: Sendable {
     /// Signals, beside those of telling objects, that tell it, as INTERFACE.MEMBER.
     let tellingSignals: Set<String>
 
+    let useRows: [UseRow]
+    /// A use that goes on after its call, and after its caller's end: the member that began it, and the property that is false
+    /// when it is over.
+    let lastingUse: (member: String, property: String)?
+    /// The device in use, by its ID in org.permd.Devices1.
+    package let device: @Sendable (GateUse) -> String
+
     /// A call of what no row has asks: a new interface does until somebody has looked at it.
     package func rule(for call: GatedCall) -> CallRule {
         let interface = call.interface ?? ""

@@ -19,5 +19,6 @@ extension GatedService {
             // How exact, how often, and for which app: read when it starts.
             Row(.free, "org.freedesktop.DBus.Properties", ["Set"]),
         ],
-        tellingSignals: ["\(client).LocationUpdated"])
+        tellingSignals: ["\(client).LocationUpdated"],
+        useRows: [UseRow(interface: client, begin: "Start", end: "Stop")], lastingUse: nil, device: { _ in "geoclue" })
 }

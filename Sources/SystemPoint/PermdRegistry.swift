@@ -37,6 +37,8 @@ package final class PermdRegistry {
     package var state: @LoopActor () -> State = { State() }
     /// Called before a user's first permd is asked, and when a program could be one.
     package var onUser: @LoopActor (UInt32) -> Void = { _ in }
+    /// Called when a user's permd has registered.
+    package var onRegistered: @LoopActor (UInt32) -> Void = { _ in }
     /// The name of this point on the bus.
     private let name: String
     private let bus: ReconnectingBus
@@ -159,6 +161,7 @@ package final class PermdRegistry {
         log.info("the permd of user \(user) is \(name)")
         onUser(user)
         feed(.registered(user: user, pid: process.pid))
+        onRegistered(user)
     }
 
     /// The user whose permd the caller is.
@@ -224,13 +227,24 @@ package final class PermdRegistry {
         }
     }
 
-    package func withdraw(_ user: UInt32, _ id: AskID) { withdraw(user, id, calls: 1) }
+    package func withdraw(_ user: UInt32, _ id: AskID) { insist(user, "Withdraw", [.uint64(id)]) }
 
-    private func withdraw(_ user: UInt32, _ id: AskID, calls: Int) {
-        tell(user, "Withdraw", [.uint64(id)]) { [weak self] error in
+    /// A process uses what this point stands before.
+    ///
+    /// - Parameter device: Its ID in org.permd.Devices1, or empty.
+    package func beginUse(_ user: UInt32, _ use: UInt64, _ process: UnixFD, _ permission: Permission, device: String) {
+        insist(
+            user, "BeginUse", [.uint64(use), .unixFD(process), .string(permission.rawValue), .string(device)])
+    }
+
+    package func endUse(_ user: UInt32, _ use: UInt64) { insist(user, "EndUse", [.uint64(use)]) }
+
+    /// Makes a call until it is received.
+    private func insist(_ user: UInt32, _ member: String, _ body: [Value], calls: Int = 1) {
+        tell(user, member, body) { [weak self] error in
             guard error?.isTransient == true, calls < PermdRegistry.mostCalls else { return }
             Loop.shared.after(milliseconds: Int64(PermdRegistry.receiptTime)) { [weak self] in
-                self?.withdraw(user, id, calls: calls + 1)
+                self?.insist(user, member, body, calls: calls + 1)
             }
         }
     }

@@ -1,6 +1,7 @@
 // A connection that has called the service: whose it is, what is decided about it, and which of its calls wait.
 
 import DBus
+import GateRules
 import GuardRules
 import PermissionModel
 
@@ -60,6 +61,11 @@ final class Caller {
     /// Calls of before its state was known, in their order.
     var early: [(call: RelayMessage, link: ServiceLink)] = []
     var waiting: [Int32: Waiting] = [:]
+    /// What may begin when the service replies, by the serial of the call.
+    var beginning: [UInt32: GateUse] = [:]
+    var uses: Set<GateUse> = []
+    /// The number under which its user's permd knows of its uses.
+    var reportedUse: UInt64?
     /// The links at which it was told of objects, but of no devices.
     var partialViews: [ObjectIdentifier: ServiceLink] = [:]
     /// The links at which it has called what is asked about.

@@ -45,7 +45,7 @@ final class GateService {
     private let reader: ProcessReader
     private let executable: @LoopActor (Int32) -> [UInt8]?
     private let find: Finder
-    private let permds: PermdRegistry
+    let permds: PermdRegistry
     private lazy var table = TableRunner(
         permds,
         subject: { [weak self] program, _ in
@@ -64,6 +64,7 @@ final class GateService {
     private var users: Set<UInt32> = []
     private var lastCaller: UInt64 = 0
     private var lastCall: Int32 = 0
+    var lastUse: UInt64 = 0
 
     /// - Parameters:
     ///   - accounts: The users who are asked; others pass.
@@ -90,6 +91,7 @@ final class GateService {
     ///   systemd starts both again.
     func start(onFailure: @escaping @LoopActor () -> Void) {
         permds.onUser = { [weak self] in self?.knows($0) }
+        permds.onRegistered = { [weak self] in self?.reportUses(of: $0) }
         permds.start(onRefusal: onFailure)
         bus.follow { [weak self] event in
             switch event {
@@ -128,7 +130,7 @@ final class GateService {
         links[ObjectIdentifier(link)] = nil
         for caller in callers.values {
             caller.partialViews[ObjectIdentifier(link)] = nil
-            caller.used[ObjectIdentifier(link)] = nil
+            if caller.used.removeValue(forKey: ObjectIdentifier(link)) != nil { endUses(of: caller) }
             for (number, waiting) in caller.waiting where waiting.link === link {
                 _ = forget(number)
                 table.feed(.lost(thread: number))
@@ -206,6 +208,7 @@ final class GateService {
         numbered[caller.number] = nil
         _ = takeEarly(caller)
         caller.exit?.cancel()
+        endUses(of: caller)
         for number in caller.waiting.keys { _ = forget(number) }
         if let program = caller.program { table.feed(.exited(program)) }
     }
@@ -238,11 +241,14 @@ final class GateService {
         let header = call.header
         // Of a path that is too long to be read, nothing is known.
         guard let path = header.path else { return refuse(call, link, "there is no such object") }
-        let rule = service.rule(
-            for: GatedCall(
-                path: path, interface: header.interface, member: header.member ?? "", firstText: call.firstText))
+        let gated = GatedCall(
+            path: path, interface: header.interface, member: header.member ?? "", firstText: call.firstText)
+        let rule = service.rule(for: gated)
         if rule == .ask { caller.used[ObjectIdentifier(link)] = link }
-        if rule == .free || isCleared(caller) { return link.pass(call) }
+        if rule == .free || isCleared(caller) {
+            noticeUse(gated, header.serial, of: caller)
+            return link.pass(call)
+        }
         guard caller.identity != nil, caller.verdict != .deny else {
             if rule == .view { return link.pass(call) }
             return refuse(call, link, "this program may not use \(service.permission.rawValue)")
@@ -370,5 +376,6 @@ final class GateService {
     private func cut(_ caller: Caller) {
         for link in caller.used.values { link.depart(caller.name) }
         caller.used = [:]
+        endUses(of: caller)
     }
 }

@@ -8,11 +8,15 @@ extension GateService {
     func sent(_ message: RelayMessage, _ link: ServiceLink) {
         let header = message.header
         let receiver = header.destination.flatMap { callers[$0] }
+        if let receiver, header.kind != .signal {
+            noticeReply(header.replySerial, isError: header.kind == .error, to: receiver)
+        }
         if header.kind == .signal {
             let tells = service.tells(
                 path: header.path ?? "", interface: header.interface ?? "", member: header.member ?? "",
                 firstText: message.firstText)
             guard tells else { return link.pass(sent: message) }
+            noticeDisconnection(message)
             if header.destination == nil { return tell(message, link) }
             if let receiver, isCleared(receiver) { link.pass(sent: message) }
             return

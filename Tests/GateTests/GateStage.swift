@@ -28,6 +28,8 @@ final class GateStage {
     /// What the permd is asked, each as NUMBER WAITS.
     let asked = EventLog<String>()
     let withdrawn = EventLog<UInt64>()
+    /// The uses that the permd is told of, each as NUMBER of DEVICE or NUMBER ended.
+    let uses = EventLog<String>()
     let failures = EventLog<String>()
     private var permd: Connection?
     /// Whose process those that call the service are: this one is the permd.
@@ -48,7 +50,8 @@ final class GateStage {
         self.program = program
         gate = GateService(
             .bluez, bus: .address(bus.address), accounts: users, configuration: configuration.0,
-            log: Logger(label: "test"), executable: { _ in executable.map { Array($0.utf8) } },
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            executable: { _ in executable.map { Array($0.utf8) } },
             find: { _, _, _, completion in
                 let pidfd = UnixFD(owning: Pidfd.open(program.pid))
                 completion(.success(ConnectedProcess(pid: program.pid, pidfd: pidfd, user: getuid())))
@@ -89,6 +92,7 @@ final class GateStage {
         switch call.member {
         case "GetManagedObjects":
             connection.reply(to: call, [GateStage.objects(["/org/bluez/hci0", GateStage.device])])
+        case "Fail": connection.reply(to: call, error: "org.bluez.Error.Failed", [.string("no")])
         case "Introspect":
             connection.reply(to: call, [.string("<node><node name=\"dev_00\"/><node name=\"other\"/></node>")])
         default: connection.reply(to: call, [])
@@ -117,6 +121,14 @@ final class GateStage {
         }
     }
 
+    /// The service says that the device is not connected any more.
+    func disconnectDevice() {
+        service?.send(
+            .signal(
+                path: GateStage.device, interface: "org.freedesktop.DBus.Properties", member: "PropertiesChanged",
+                [.string("org.bluez.Device1"), .properties(["Connected": .bool(false)]), .array(of: "s", [])]))
+    }
+
     /// A permd registers, and keeps what it is asked.
     func registerPermd() async throws {
         let connection = try bus.connect()
@@ -135,6 +147,17 @@ final class GateStage {
                         ], outputs: [:]
                     ) { [asked] call in
                         asked.add("\(call.arguments[0].uint64Value ?? 0) \(call.arguments[5].boolValue ?? false)")
+                        call.reply()
+                    },
+                    Method(
+                        name: "BeginUse", inputs: ["use": "t", "process": "h", "permission": "s", "device": "s"],
+                        outputs: [:]
+                    ) { [uses] call in
+                        uses.add("\(call.arguments[0].uint64Value ?? 0) of \(call.arguments[3].stringValue ?? "")")
+                        call.reply()
+                    },
+                    Method(name: "EndUse", inputs: ["use": "t"], outputs: [:]) { [uses] call in
+                        uses.add("\(call.arguments[0].uint64Value ?? 0) ended")
                         call.reply()
                     },
                     Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [withdrawn] call in

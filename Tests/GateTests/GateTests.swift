@@ -108,6 +108,32 @@ struct GateTests {
         #expect(!stage.served.all.contains("Scan"))
     }
 
+    /// A search, and a connected device, until they are ended, by whomever.
+    @Test(arguments: ["call", "signal", "leaving", "denial"])
+    func usesAreReported(end: String) async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        let client = try await GateClient(stage)
+        async let result = client.error("StartDiscovery")
+        try await stage.answer(after: 0, waits: true, "granted")
+        #expect(await result == nil)
+        try await stage.uses.first("the use") { $0 == "1 of hci0" }
+        if end == "signal" {
+            #expect(await client.error("Connect", at: GateStage.device, of: "org.bluez.Device1") == nil)
+            #expect(await client.error("StopDiscovery") == nil)
+        }
+        switch end {
+        case "call": #expect(await client.error("StopDiscovery") == nil)
+        case "signal": stage.disconnectDevice()
+        case "leaving": client.connection.close()
+        default:
+            try await stage.callGate("Recheck", [.string("bluetooth")])
+            try await stage.answer(after: 1, waits: false, "denied")
+        }
+        try await stage.uses.first("its end") { $0 == "1 ended" }
+        #expect(stage.uses.all == ["1 of hci0", "1 ended"])
+    }
+
     /// A child may hold the connection of a program that was granted.
     @Test func aGrantEndsWithItsProcess() async throws {
         let stage = try await GateStage()

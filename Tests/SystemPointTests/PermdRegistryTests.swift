@@ -25,7 +25,8 @@ private final class Stage {
         bus = try await PrivateBus()
         let events = events
         registry = PermdRegistry(
-            BusNames.guardService, on: ReconnectingBus(.address(bus.address)), log: Logger(label: "test"),
+            BusNames.guardService, on: ReconnectingBus(.address(bus.address)),
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             executable: { _ in executable.map { Array($0.utf8) } })
         registry.feed = { events.add($0) }
         let observer = try bus.connect()

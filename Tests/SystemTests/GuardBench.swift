@@ -16,9 +16,10 @@ struct GuardBench {
 
     init(
         _ kinds: [MockDevices.Kind] = [], settings: String = "[Enforcement]\nAsk=all\n",
-        rules: [String: String] = [:], bus: PrivateBus? = nil, _ prepare: (FakeGuard) -> Void = { _ in }
+        rules: [String: String] = [:], bus: PrivateBus? = nil, point: String = BusNames.guardService,
+        _ prepare: (FakeGuard) -> Void = { _ in }
     ) async throws {
-        deviceGuard = try await FakeGuard()
+        deviceGuard = try await FakeGuard(name: point)
         prepare(deviceGuard)
         stage = try await Stage(
             kinds, settings: settings, rules: rules, bus: bus, environment: deviceGuard.environment)

@@ -1,4 +1,4 @@
-// A permd-guard that a test controls, on a bus of its own that replaces the system bus.
+// A permd-guard, or a permd-gate, that a test controls, on a bus of its own that replaces the system bus.
 
 package import DBus
 package import PermissionModel
@@ -13,6 +13,7 @@ package import PermissionTestKit
 @LoopActor
 package final class FakeGuard {
     private let bus: PrivateBus
+    private let name: String
     private var service: FakeService?
     /// The calls, each as `Member argument argument …`.
     package let calls = EventLog<String>()
@@ -28,7 +29,10 @@ package final class FakeGuard {
     package var problems: [String] = []
     package var version = "1"
 
-    package init(_ kind: PrivateBus.Kind = .daemon, isThere: Bool = true) async throws {
+    package init(
+        _ kind: PrivateBus.Kind = .daemon, isThere: Bool = true, name: String = BusNames.guardService
+    ) async throws {
+        self.name = name
         bus = try await PrivateBus(kind)
         if isThere { try appear() }
     }
@@ -55,7 +59,7 @@ package final class FakeGuard {
                 },
                 Property("Problems", "as", .silent) { [unowned self] _ in .strings(problems) },
             ])
-        try service.own(BusNames.guardService)
+        try service.own(name)
         self.service = service
     }
 

@@ -41,6 +41,13 @@ final class PointClient {
                 Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [weak self] in
                     self?.caller($0)?.withdraw($0)
                 },
+                Method(
+                    name: "BeginUse", inputs: ["use": "t", "process": "h", "permission": "s", "device": "s"],
+                    outputs: [:]
+                ) { [weak self] in self?.caller($0)?.beginUse($0) },
+                Method(name: "EndUse", inputs: ["use": "t"], outputs: [:]) { [weak self] in
+                    self?.caller($0)?.endUse($0)
+                },
             ])
     }
 

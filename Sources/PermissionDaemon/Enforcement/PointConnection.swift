@@ -17,6 +17,9 @@ final class PointConnection {
     /// understood.
     var onAsked: (@LoopActor ([Value]) -> Bool)? { didSet { takeEarly() } }
     var onWithdrawn: (@LoopActor ([Value]) -> Void)?
+    /// Called with the arguments of BeginUse. Returns false if they are not understood.
+    var onUse: (@LoopActor ([Value]) -> Bool)?
+    var onUseEnded: (@LoopActor (UInt64) -> Void)?
     /// Called when the point, or the system bus, has gone.
     var onDeparture: (@LoopActor () -> Void)?
     let point: SystemPoint
@@ -147,6 +150,16 @@ final class PointConnection {
     func withdraw(_ call: MethodCall) {
         early.removeAll { $0.arguments.first == call.arguments.first }
         onWithdrawn?(call.arguments)
+        call.reply()
+    }
+
+    func beginUse(_ call: MethodCall) {
+        if onUse?(call.arguments) ?? true { return call.reply() }
+        call.fail(PermissionError(.invalidArguments, "there is no such permission here"))
+    }
+
+    func endUse(_ call: MethodCall) {
+        if let number = call.arguments.first?.uint64Value { onUseEnded?(number) }
         call.reply()
     }
 

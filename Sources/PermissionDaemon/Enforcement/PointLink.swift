@@ -23,6 +23,7 @@ final class PointLink {
     private weak var requests: (any RequestSink)?
     /// What is not answered, by the point's number.
     private var asked: [UInt64: PointRequest] = [:]
+    private(set) lazy var uses = PointUses(connection.point, processes: processes, facts: facts)
 
     /// - Parameter maximumAsked: The most questions without an answer, each with a descriptor. More are refused: the
     ///   queue takes no more, either.
@@ -38,6 +39,8 @@ final class PointLink {
         self.now = now
         unidentified = BoundedLog(log, "processes that \(connection.point.use) were not identified")
         connection.onWithdrawn = { [weak self] in self?.withdrawn($0) }
+        connection.onUse = { [weak self] in self?.uses.began($0) ?? true }
+        connection.onUseEnded = { [weak self] in self?.uses.ended($0) }
         connection.onDeparture = { [weak self] in self?.departed() }
     }
 
@@ -145,6 +148,7 @@ final class PointLink {
     /// Its end is not an action of the apps that it asked for.
     private func departed() {
         asked = [:]
+        uses.endAll()
         requests?.feed(.callerLeft(connection.point.service))
         onSettled?()
     }

@@ -16,10 +16,12 @@ struct SystemPoint: Sendable {
     let use: String
     /// It is believed about these only.
     let permissions: Set<Permission>
+    /// How lists of uses call it.
+    var source = "gate"
 
     static let permdGuard = SystemPoint(
         service: BusNames.guardService, program: "permd-guard", use: "open devices",
-        permissions: Set(Permission.allCases))
+        permissions: Set(Permission.allCases), source: "guard")
     static let all = [
         permdGuard,
         SystemPoint(
@@ -40,8 +42,13 @@ final class SystemPoints {
 
     init(_ links: [PointLink]) { self.links = links }
 
-    /// permd serves a session bus, with this queue.
-    func serve(_ requests: any RequestSink) { for link in links { link.serve(requests) } }
+    /// permd serves a session bus, with this queue and this list of uses.
+    func serve(_ requests: any RequestSink, _ usage: DeviceUsage) {
+        for link in links {
+            link.uses.usage = usage
+            link.serve(requests)
+        }
+    }
 
     /// The queue takes no more requests.
     func pause() { for link in links { link.pause() } }
