@@ -38,7 +38,7 @@ struct AgentLinkTests {
         /// What the link reports.
         let results = EventLog<AgentLink.Result>()
 
-        init(patience: Int64 = 10_000) async throws {
+        init(patience: Int64 = 600_000) async throws {
             bus = try await PrivateBus()
             connection = try bus.connect()
             agent = try bus.connect()
