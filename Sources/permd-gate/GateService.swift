@@ -15,19 +15,24 @@ import SystemPoint
 
 @LoopActor
 final class GateService {
-    /// Milliseconds for which a call waits for a person. Callers give up after 25 s, and would see no reason.
-    private static let patience: Int64 = 20_000
-    /// Milliseconds for which a call waits for what is decided already. permd answers within few.
-    private static let lookTime: Int64 = 1000
+    /// In milliseconds.
+    struct Times {
+        /// For which a call waits for a person. Callers give up after 25 s, and would see no reason.
+        var patience: Int64 = 20_000
+        /// For which a call waits for what is decided already. permd answers within few.
+        var look: Int64 = 1000
+        /// In which questions about a caller are counted.
+        var questions: Int64 = 10_000
+    }
+
     /// The calls of a caller that wait until it is known, and those of all callers. A client has some on its way.
     private static let mostEarly = 32
     private static let mostEarlyOfAll = 512
     /// Bytes of a call that waits. The longest that ask describe a service, in some thousand.
     private static let mostWaitingBytes = 16 << 10
-    /// The questions about a caller in a period of so many milliseconds. A program that calls again and again, although
+    /// The questions about a caller in a period of `Times.questions`. A program that calls again and again, although
     /// nothing is decided, keeps its user's permd from its work otherwise.
     private static let mostQuestions = 16
-    private static let questionPeriod: Int64 = 10_000
 
     /// Passes the process of a connection with that name.
     typealias Finder =
@@ -45,6 +50,7 @@ final class GateService {
     private let reader: ProcessReader
     private let executable: @LoopActor (Int32) -> [UInt8]?
     private let find: Finder
+    private let limits: Times
     let permds: PermdRegistry
     private lazy var table = TableRunner(
         permds,
@@ -71,13 +77,13 @@ final class GateService {
     ///   - executable: The path of a process's executable, if that is the system's.
     init(
         _ service: GatedService, bus: BusAddress, accounts: ClosedRange<UInt32>, configuration: GuardConfiguration,
-        log: Logger, executable: (@LoopActor (Int32) -> [UInt8]?)? = nil,
+        log: Logger, limits: Times = Times(), executable: (@LoopActor (Int32) -> [UInt8]?)? = nil,
         find: @escaping Finder = { ConnectedProcess.find($0, on: $1, times: $2, $3) }
     ) {
         let reader = ProcessReader()
         let executable = executable ?? { reader.systemExecutable($0) }
         (self.service, self.accounts, self.configuration, self.log) = (service, accounts, configuration, log)
-        (self.reader, self.executable, self.find) = (reader, executable, find)
+        (self.reader, self.executable, self.find, self.limits) = (reader, executable, find, limits)
         busAddress = bus
         self.bus = ReconnectingBus(bus)
         permds = PermdRegistry(service.gate, on: self.bus, log: log, executable: executable)
@@ -272,7 +278,7 @@ final class GateService {
     private func mayAsk(_ caller: Caller) -> Bool {
         guard caller.waiting.isEmpty else { return true }
         let now = Loop.uptimeMilliseconds()
-        if now - caller.firstQuestion >= GateService.questionPeriod {
+        if now - caller.firstQuestion >= limits.questions {
             (caller.firstQuestion, caller.questions) = (now, 0)
         }
         caller.questions += 1
@@ -286,8 +292,8 @@ final class GateService {
         var waiting = waiting
         let time: Int64? =
             switch waiting.what {
-            case .look: GateService.lookTime
-            case .call: GateService.patience
+            case .look: limits.look
+            case .call: limits.patience
             case .nothing: nil
             }
         waiting.timer = time.map { Loop.shared.after(milliseconds: $0) { [weak self] in self?.expired(number) } }

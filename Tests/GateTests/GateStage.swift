@@ -39,7 +39,8 @@ final class GateStage {
     ///   - executable: That of every process.
     ///   - settings: Lines of guard.conf.
     init(
-        executable: String? = "/usr/libexec/permd", settings: String = "", users: ClosedRange<UInt32> = 0...60000
+        executable: String? = "/usr/libexec/permd", settings: String = "", users: ClosedRange<UInt32> = 0...60000,
+        limits: GateService.Times = GateService.Times(patience: 600_000, look: 600_000, questions: 600_000)
     ) async throws {
         bus = try await PrivateBus()
         folder = try TemporaryFolder(["etc", "etc/permd"])
@@ -51,6 +52,7 @@ final class GateStage {
         gate = GateService(
             .bluez, bus: .address(bus.address), accounts: users, configuration: configuration.0,
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            limits: limits,
             executable: { _ in executable.map { Array($0.utf8) } },
             find: { _, _, _, completion in
                 let pidfd = UnixFD(owning: Pidfd.open(program.pid))
@@ -146,18 +148,23 @@ final class GateStage {
                             "waits": "b",
                         ], outputs: [:]
                     ) { [asked] call in
-                        asked.add("\(call.arguments[0].uint64Value ?? 0) \(call.arguments[5].boolValue ?? false)")
+                        let question =
+                            "\(call.arguments[0].uint64Value ?? 0) \(call.arguments[5].boolValue ?? false)"
+                        // It is sent again where the gate has not heard in time that it was received.
+                        if !asked.all.contains(question) { asked.add(question) }
                         call.reply()
                     },
                     Method(
                         name: "BeginUse", inputs: ["use": "t", "process": "h", "permission": "s", "device": "s"],
                         outputs: [:]
                     ) { [uses] call in
-                        uses.add("\(call.arguments[0].uint64Value ?? 0) of \(call.arguments[3].stringValue ?? "")")
+                        let use = "\(call.arguments[0].uint64Value ?? 0) of \(call.arguments[3].stringValue ?? "")"
+                        if !uses.all.contains(use) { uses.add(use) }
                         call.reply()
                     },
                     Method(name: "EndUse", inputs: ["use": "t"], outputs: [:]) { [uses] call in
-                        uses.add("\(call.arguments[0].uint64Value ?? 0) ended")
+                        let end = "\(call.arguments[0].uint64Value ?? 0) ended"
+                        if !uses.all.contains(end) { uses.add(end) }
                         call.reply()
                     },
                     Method(name: "Withdraw", inputs: ["request": "t"], outputs: [:]) { [withdrawn] call in
@@ -176,6 +183,10 @@ final class GateStage {
             to: .call(
                 destination: BusNames.bluetoothGateService, path: BusNames.guardObject,
                 interface: BusNames.guardInterface, member: member, body))
+    }
+
+    func number(of question: Int) throws -> UInt64 {
+        try #require(asked.all[question].split(separator: " ").first.flatMap { UInt64($0) })
     }
 
     /// Waits for the question after `count` others, and answers it.
