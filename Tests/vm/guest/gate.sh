@@ -29,12 +29,15 @@ plug_in() {
 
 unplug() { systemctl stop test-adapter.service; }
 
-# plug_in_adapters: makes two adapters, of which the second can be found by the first.
+# plug_in_adapters: makes two adapters, of which each can be found by the other: bluetoothctl takes either.
 plug_in_adapters() {
+    local name property
     plug_in || plug_in || plug_in || fail "BlueZ does not serve the adapters: $(adapter hci1 2>&1)"
-    busctl set-property org.bluez /org/bluez/hci0 org.bluez.Adapter1 Powered b true
-    busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Powered b true
-    busctl set-property org.bluez /org/bluez/hci1 org.bluez.Adapter1 Discoverable b true
+    for property in Powered Discoverable; do
+        for name in hci0 hci1; do
+            busctl set-property org.bluez "/org/bluez/$name" org.bluez.Adapter1 $property b true
+        done
+    done
 }
 
 # shellcheck disable=SC2034 # For the steps.

@@ -32,6 +32,9 @@ def serve(reader):
 
 
 path = sys.argv[1]
+# Of an earlier run.
+if os.path.exists(path):
+    os.unlink(path)
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(path)
 os.chmod(path, 0o666)
