@@ -3,7 +3,6 @@
 import DBus
 import Glibc
 import PermissionTestKit
-import Synchronization
 import TestSupport
 import Testing
 
@@ -32,33 +31,6 @@ struct StoppedThreadsTests {
         let other = try ChildProcess("sleep", ["infinity"])
         #expect(throws: StoppedThreads.Refusal.late) { try threads.claim(other.pid) }
         try await hung.end()
-    }
-
-    /// A busy machine, or a virtual one, lets time pass in which the guard has no processor.
-    @Test func timeThatPassesHindersNothing() async throws {
-        let programs = try (0..<100).map { _ in try ChildProcess("sleep", ["infinity"]) }
-        // The first claim sets the handler.
-        #expect(throws: StoppedThreads.Refusal.late) { try threads.claim(programs[0].pid) }
-        let (here, test) = (pthread_self(), Progress())
-        let failure = runDetached {
-            while !test.isOver.load(ordering: .relaxed) {
-                pthread_kill(here, SIGALRM)
-                test.hasBegun.store(true, ordering: .relaxed)
-                // Microseconds that are shorter than a claim.
-                for _ in 0..<4 { sched_yield() }
-            }
-        }
-        #expect(failure == 0)
-        while !test.hasBegun.load(ordering: .relaxed) { sched_yield() }
-        for program in programs.dropFirst() {
-            #expect(throws: StoppedThreads.Refusal.late) { try threads.claim(program.pid) }
-        }
-        test.isOver.store(true, ordering: .relaxed)
-    }
-
-    private final class Progress: Sendable {
-        let hasBegun = Atomic(false)
-        let isOver = Atomic(false)
     }
 
     @Test func aProgramThatHasExited() async throws {
