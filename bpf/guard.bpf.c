@@ -1,4 +1,5 @@
-// The kernel's part of permd-guard: decides each open of a guarded device node, and each call that leads to an image.
+// The kernel's part of permd-guard: decides each open of a guarded device node, each call that leads to an
+// image, and each new socket of Bluetooth.
 //
 // Each hook is here twice. As a program of type lsm it always runs. As one that modifies the result of a function
 // (fmod_ret) it needs no "bpf" in the kernel's list of security modules, but a kernel that preempts itself skips it while
@@ -87,6 +88,7 @@ struct {
 enum {
     EINTR = 4, EACCES = 13, ERESTARTNOINTR = 513,
     S_IFMT = 0170000, S_IFCHR = 0020000, FMODE_READ = 1, MAY_READ = 4,
+    AF_BLUETOOTH = 31,
     FIRST_SUBORDINATE = 65536, // Below are the accounts of this machine.
     PF_IO_WORKER = 0x10, PF_KTHREAD = 0x200000,
     SIGCHLD = 17, SIGCONT = 18, SIGSTOP = 19, SIGURG = 23, SIGWINCH = 28,
@@ -413,6 +415,23 @@ int BPF_PROG(guard_read, struct file *file, int mask, int result) {
 SEC("fmod_ret/security_file_permission")
 int BPF_PROG(guard_read_traced, struct file *file, int mask, int result) {
     return result || !(mask & MAY_READ) ? result : takes(file);
+}
+
+// A socket of any of its protocols reaches devices, or listens to them. The kernel's own belong to those of programs.
+static __always_inline int creates(int family, int is_kernel) {
+    if (family != AF_BLUETOOTH || is_kernel) return 0;
+    struct attempt attempt = {.task = bpf_get_current_task_btf(), .kind = GUARD_BLUETOOTH};
+    return decide(&attempt);
+}
+
+SEC("lsm/socket_create")
+int BPF_PROG(guard_socket, int family, int type, int protocol, int is_kernel, int result) {
+    return result ? result : creates(family, is_kernel);
+}
+
+SEC("fmod_ret/security_socket_create")
+int BPF_PROG(guard_socket_traced, int family, int type, int protocol, int is_kernel, int result) {
+    return result ? result : creates(family, is_kernel);
 }
 
 static __always_inline int is_ignored_by_default(int signal) {

@@ -10,6 +10,7 @@ enum GuardKinds {
         case GUARD_CAMERA: .camera
         case GUARD_MICROPHONE: .microphone
         case GUARD_LOCATION: .location
+        case GUARD_BLUETOOTH: .bluetooth
         default: nil
         }
     }
@@ -19,7 +20,8 @@ enum GuardKinds {
         case .camera: GUARD_CAMERA
         case .microphone: GUARD_MICROPHONE
         case .location: GUARD_LOCATION
-        // There is no node to open.
+        case .bluetooth: GUARD_BLUETOOTH
+        // There is nothing to open.
         default: GUARD_NOTHING
         }
     }

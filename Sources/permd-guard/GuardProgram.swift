@@ -13,8 +13,8 @@ enum GuardProgram {
         Usage: permd-guard [--object FILE]
                permd-guard --remove
 
-        Keeps programs from opening cameras, microphones and satellite receivers until the permd of their user has allowed
-        it. Runs as root until SIGTERM; see permd-guard(8).
+        Keeps programs from opening cameras, microphones, satellite receivers and Bluetooth sockets until the permd of their
+        user has allowed it. Runs as root until SIGTERM; see permd-guard(8).
 
           --object FILE  the BPF programs; by default ../lib/permd/guard.bpf.o beside this program
           --remove       take the BPF programs out of the kernel, where they stay when permd-guard ends

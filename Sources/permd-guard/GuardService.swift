@@ -88,7 +88,7 @@ final class GuardService {
         guard let stored = kernel.verdicts[key], let verdict = GuardKinds.verdict(stored.verdict),
             let permission = GuardKinds.permission(key.kind)
         else { return kernel.verdicts.remove(key) }
-        feed(.restored(program, user: stored.user, permission, verdict, passes: passes(program)))
+        feed(.restored(program, user: stored.user, permission, verdict, passes: passes(program, permission)))
     }
 
     // MARK: Settings
@@ -171,15 +171,15 @@ final class GuardService {
         let attempt = Attempt(
             program: program, thread: thread, user: event.user, group: event.group, permission: permission,
             device: GuardedNodes.statNumber(event.device))
-        guard passes(program) else { return attempt }
+        guard passes(program, permission) else { return attempt }
         feed(.passed(attempt))
         return nil
     }
 
-    private func passes(_ program: ProcessImage) -> Bool {
+    private func passes(_ program: ProcessImage, _ permission: Permission) -> Bool {
         if permds.isRegistered(program.pid) { return true }
         guard let path = reader.systemExecutable(program.pid) else { return false }
-        return PassingPrograms(paths: configuration.passing).contains(path) {
+        return PassingPrograms(paths: configuration.passing).contains(path, permission) {
             SessionUnit(reader: reader).isMain(program.pid, of: $0)
         }
     }

@@ -124,7 +124,7 @@ final class Kernel {
     // MARK: Attaching
 
     func attach() throws(KernelProblem) {
-        for hook in [KernelHook.open, .signal, .exit] { try attach(hook) }
+        for hook in [KernelHook.open, .socket, .signal, .exit] { try attach(hook) }
     }
 
     /// Whether cameras can be denied while they are open, and asked about when they are used. It costs every ioctl and

@@ -57,9 +57,10 @@ struct KernelHook {
     static let compatIoctl = KernelHook(name: "guard_ioctl_compat", function: "file_ioctl_compat")
     static let mmap = KernelHook(name: "guard_mmap", function: "mmap_file")
     static let read = KernelHook(name: "guard_read", function: "file_permission")
+    static let socket = KernelHook(name: "guard_socket", function: "socket_create")
     static let signal = KernelHook(name: "guard_signal", function: nil)
     static let exit = KernelHook(name: "guard_exit", function: nil)
-    static let all = [open, ioctl, compatIoctl, mmap, read, signal, exit]
+    static let all = [open, ioctl, compatIoctl, mmap, read, socket, signal, exit]
 
     /// The name of the program that is used.
     func program(_ method: Method) -> String { function != nil && method == .traced ? "\(name)_traced" : name }

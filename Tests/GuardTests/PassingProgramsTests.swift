@@ -1,5 +1,6 @@
 // Which programs the guard does not ask about.
 
+import PermissionModel
 import ProcessIdentity
 import Testing
 
@@ -8,8 +9,8 @@ import Testing
 struct PassingProgramsTests {
     private let programs = PassingPrograms(paths: ["/opt/meter"])
 
-    private func passes(_ path: String, unit: String? = nil) -> Bool {
-        programs.contains(Array(path.utf8)) { $0 == unit }
+    private func passes(_ path: String, _ permission: Permission = .camera, unit: String? = nil) -> Bool {
+        programs.contains(Array(path.utf8), permission) { $0 == unit }
     }
 
     /// Anybody can start one with a configuration of their own.
@@ -18,6 +19,15 @@ struct PassingProgramsTests {
         #expect(passes("/usr/bin/\(name)", unit: name))
         #expect(!passes("/usr/bin/\(name)", unit: "app-\(name)"))
         #expect(!passes("/usr/bin/\(name)"))
+    }
+
+    /// It opens sockets for the programs that have it send files.
+    @Test func theServiceForFilesPassesWithSockets() {
+        let obexd = "/usr/libexec/bluetooth/obexd"
+        #expect(passes(obexd, .bluetooth, unit: "obex"))
+        #expect(!passes(obexd, .camera, unit: "obex"))
+        #expect(!passes(obexd, .bluetooth))
+        #expect(!passes("/usr/bin/l2ping", .bluetooth, unit: "obex"))
     }
 
     @Test(arguments: [
