@@ -28,9 +28,9 @@ public struct PermissionText {
                 hasUsed: "%@ has used your microphone", mayAlways: "%@ may always use your microphone")
         case .bluetooth:
             PermissionText(
-                name: "Bluetooth", question: "%@ wants to use Bluetooth", icon: "bluetooth-active-symbolic",
-                isUsing: "%@ is using Bluetooth", hasUsed: "%@ has used Bluetooth",
-                mayAlways: "%@ may always use Bluetooth")
+                name: "Bluetooth", question: "%@ wants to find and use Bluetooth devices nearby",
+                icon: "bluetooth-active-symbolic", isUsing: "%@ is using Bluetooth",
+                hasUsed: "%@ has used Bluetooth", mayAlways: "%@ may always use Bluetooth")
         case .location:
             PermissionText(
                 name: "Location", question: "%@ wants to know your location", icon: "find-location-symbolic",
@@ -46,7 +46,7 @@ public struct PermissionText {
         [.camera, .location]: "%@ wants to use your camera and know your location",
         [.microphone, .bluetooth]: "%@ wants to use your microphone and Bluetooth",
         [.microphone, .location]: "%@ wants to use your microphone and know your location",
-        [.bluetooth, .location]: "%@ wants to use Bluetooth and know your location",
+        [.bluetooth, .location]: "%@ wants to find and use Bluetooth devices nearby and know your location",
         [.camera, .microphone, .bluetooth]: "%@ wants to use your camera, microphone and Bluetooth",
         [.camera, .microphone, .location]: "%@ wants to use your camera and microphone and know your location",
         [.camera, .bluetooth, .location]: "%@ wants to use your camera and Bluetooth and know your location",
