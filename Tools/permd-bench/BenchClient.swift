@@ -86,6 +86,22 @@ final class BenchClient {
         }
     }
 
+    /// Makes a call that is answered by `count` signals of that name, and returns how many came in a second.
+    func rate(of signal: String, _ count: Int, after message: BenchMessage) throws -> Double {
+        send(message)
+        var (received, first) = (0, UInt64(0))
+        while let next = try receive() {
+            guard next.member == signal else {
+                _ = try BenchClient.checked(next, to: message.member)
+                continue
+            }
+            received += 1
+            if received == 1 { first = BenchClient.now() }
+            if received == count { return Double(count - 1) * 1e9 / Double(BenchClient.now() - first) }
+        }
+        throw BenchFailure("\(count - received) signals did not arrive")
+    }
+
     private static func checked(_ answer: BenchMessage, to member: String) throws -> BenchMessage {
         guard answer.isError else { return answer }
         throw BenchFailure("\(member): \(answer.errorName): \(answer.firstText ?? "")")

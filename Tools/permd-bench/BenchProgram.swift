@@ -55,6 +55,7 @@ enum BenchProgram {
         try bench.measureIdle()
         try bench.measureWindow(watcher: watcher)
         try bench.measureHungFileSystem()
+        try bench.measureGate()
         try bench.fill(to: bench.amount(Bench.manyDecisions, quick: 2 * Bench.fewDecisions))
         try bench.measureStart()
         for service in [Service.store, Service.permd, Service.echo] { try bench.client.end(service) }

@@ -5,6 +5,8 @@ enum Service {
     static let permd = "org.permd"
     static let agent = "org.permd.Agent"
     static let echo = "org.permd.bench.Echo"
+    /// Another echo, behind permd-gate.
+    static let gated = "org.bluez"
     static let store = "org.freedesktop.impl.portal.PermissionStore"
     static let gtk = "org.freedesktop.impl.portal.desktop.gtk"
 }
@@ -13,6 +15,17 @@ enum Calls {
     /// The echo service returns the same bytes as `GetStatus`, over the same bus.
     static func echo() -> BenchMessage {
         .call(Service.echo, "/", "org.permd.bench.Echo", "GetStatus", [.texts(["location"])])
+    }
+
+    /// A property of an adapter, which asks nobody.
+    static func property(_ service: String) -> BenchMessage {
+        .call(
+            service, "/org/bluez/hci0", "org.freedesktop.DBus.Properties", "Get",
+            [.text("org.bluez.Adapter1"), .text("Powered")])
+    }
+
+    static func notify(_ service: String, _ count: Int) -> BenchMessage {
+        .call(service, "/org/bluez", "org.permd.bench.Echo", "Notify", [.number(UInt32(count))])
     }
 
     static func status() -> BenchMessage {

@@ -29,7 +29,7 @@ extension Bench {
 }
 
 /// What the kernel counts about a process.
-private struct ProcessStatistics {
+struct ProcessStatistics {
     let pid: Int32
 
     /// The memory that only this process has and that no file contains, in MB: Private_Dirty. Clean pages of its program
