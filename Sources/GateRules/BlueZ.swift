@@ -42,9 +42,8 @@ extension GatedService {
             UseRow(
                 interface: "org.bluez.LEAdvertisingManager1", begin: "RegisterAdvertisement",
                 end: "UnregisterAdvertisement"),
-            UseRow(interface: "org.bluez.Device1", begin: "Connect", end: "Disconnect"),
+            UseRow(interface: "org.bluez.Device1", begin: "Connect", end: "Disconnect", lastsWhile: "Connected"),
         ],
-        lastingUse: ("Connect", "Connected"),
         // The adapter: /org/bluez/hci0/dev_….
         device: { use in String(use.path.split(separator: "/").dropFirst(2).first ?? "") })
 }

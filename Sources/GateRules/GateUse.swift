@@ -13,6 +13,8 @@ extension GatedService {
         let interface: String
         let begin: String
         let end: String
+        /// Of a use that goes on after its caller's end: the property of the object that is false when it is over.
+        var lastsWhile: String?
     }
 
     /// The use that a call begins, if the service does not refuse it.
@@ -26,7 +28,16 @@ extension GatedService {
 
     /// The use of an object that is over when a property of it becomes false, and that property.
     package func lasting(at path: String) -> (use: GateUse, property: String)? {
-        lastingUse.map { (GateUse(path: path, member: $0.member), $0.property) }
+        useRows.lazy.compactMap { row in
+            row.lastsWhile.map { (GateUse(path: path, member: row.begin), $0) }
+        }.first
+    }
+
+    /// Of a use that goes on after its caller's end, its interface, the property that says so, and the member that ends it.
+    package func lasting(_ use: GateUse) -> (interface: String, property: String, end: String)? {
+        useRows.first { $0.begin == use.member }.flatMap { row in
+            row.lastsWhile.map { (row.interface, $0, row.end) }
+        }
     }
 
     private func row(_ call: GatedCall, _ fits: (UseRow) -> Bool) -> UseRow? {

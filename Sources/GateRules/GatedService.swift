@@ -54,9 +54,6 @@ package struct GatedService: Sendable {
     let tellingSignals: Set<String>
 
     let useRows: [UseRow]
-    /// A use that goes on after its call, and after its caller's end: the member that began it, and the property that is false
-    /// when it is over.
-    let lastingUse: (member: String, property: String)?
     /// The device in use, by its ID in org.permd.Devices1.
     package let device: @Sendable (GateUse) -> String
 

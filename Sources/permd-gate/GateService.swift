@@ -252,7 +252,7 @@ final class GateService {
         let rule = service.rule(for: gated)
         if rule == .ask { caller.used[ObjectIdentifier(link)] = link }
         if rule == .free || isCleared(caller) {
-            noticeUse(gated, header.serial, of: caller)
+            noticeUse(gated, header.serial, of: caller, link)
             return link.pass(call)
         }
         guard caller.identity != nil, caller.verdict != .deny else {
@@ -380,7 +380,10 @@ final class GateService {
 
     /// Ends what the service does for the caller.
     private func cut(_ caller: Caller) {
-        for link in caller.used.values { link.depart(caller.name) }
+        for link in caller.used.values {
+            link.depart(caller.name)
+            cutUses(of: caller, link)
+        }
         caller.used = [:]
         endUses(of: caller)
     }

@@ -10,14 +10,27 @@ extension GateService {
     private static let mostBeginning = 64
 
     /// A call is passed on.
-    func noticeUse(_ call: GatedCall, _ serial: UInt32, of caller: Caller) {
+    func noticeUse(_ call: GatedCall, _ serial: UInt32, of caller: Caller, _ link: ServiceLink) {
         guard caller.identity != nil else { return }
         if let use = service.use(begunBy: call), caller.beginning.count < GateService.mostBeginning {
             caller.beginning[serial] = use
+            unlessItLasts(use, link) { [weak caller] in caller?.beginning[serial] = nil }
         } else if let use = service.use(endedBy: call) {
             end(use, of: caller)
         }
     }
+
+    /// Runs `body`, before the service answers what follows, if a use goes on already that no caller has begun, as that of a
+    /// device that is connected: the person, or the device itself, has.
+    private func unlessItLasts(_ use: GateUse, _ link: ServiceLink, _ body: @escaping @LoopActor () -> Void) {
+        guard let lasting = service.lasting(use), !isUsed(use) else { return }
+        let property = [Value.string(lasting.interface), .string(lasting.property)]
+        link.call(use.path, "org.freedesktop.DBus.Properties", "Get", property) { reply in
+            if reply.body?.first == .variant(.bool(true)) { body() }
+        }
+    }
+
+    private func isUsed(_ use: GateUse) -> Bool { callers.values.contains { $0.uses.contains(use) } }
 
     /// The service answers a call.
     func noticeReply(_ serial: UInt32, isError: Bool, to caller: Caller) {
@@ -45,6 +58,16 @@ extension GateService {
     func endUses(of caller: Caller) {
         (caller.beginning, caller.uses) = ([:], [])
         report(caller)
+    }
+
+    /// Ends what goes on after the caller's end, unless another program uses it.
+    func cutUses(of caller: Caller, _ link: ServiceLink) {
+        let uses = caller.uses.union(caller.beginning.values)
+        endUses(of: caller)
+        for use in uses where !isUsed(use) {
+            guard let row = service.lasting(use) else { continue }
+            link.call(use.path, row.interface, row.end) { _ in }
+        }
     }
 
     /// A permd has registered, which knows of no use.

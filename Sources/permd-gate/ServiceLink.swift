@@ -67,10 +67,11 @@ final class ServiceLink {
 
     /// Calls the service. `completion` does not run if the service leaves.
     func call(
-        _ path: String, _ interface: String, _ member: String, _ completion: @escaping @LoopActor (RelayMessage) -> Void
+        _ path: String, _ interface: String, _ member: String, _ body: [Value] = [],
+        _ completion: @escaping @LoopActor (RelayMessage) -> Void
     ) {
         guard let name else { return }
-        let call = Message.call(destination: name, path: path, interface: interface, member: member)
+        let call = Message.call(destination: name, path: path, interface: interface, member: member, body)
         guard let message = RelayMessage(call, sender: ServiceLink.ownName) else { return }
         let serial = service.send(message)
         if serial != 0 { replies[serial] = completion }

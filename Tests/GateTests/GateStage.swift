@@ -31,6 +31,8 @@ final class GateStage {
     /// The uses that the permd is told of, each as NUMBER of DEVICE or NUMBER ended.
     let uses = EventLog<String>()
     let failures = EventLog<String>()
+    /// Whether the device is connected when a program connects it.
+    var isConnected = false
     private var permd: Connection?
     /// Whose process those that call the service are: this one is the permd.
     let program: ChildProcess
@@ -94,6 +96,7 @@ final class GateStage {
         switch call.member {
         case "GetManagedObjects":
             connection.reply(to: call, [GateStage.objects(["/org/bluez/hci0", GateStage.device])])
+        case "Get": connection.reply(to: call, [.variant(.bool(isConnected))])
         case "Fail": connection.reply(to: call, error: "org.bluez.Error.Failed", [.string("no")])
         case "Introspect":
             connection.reply(to: call, [.string("<node><node name=\"dev_00\"/><node name=\"other\"/></node>")])

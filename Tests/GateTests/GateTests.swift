@@ -95,6 +95,32 @@ struct GateTests {
         #expect(client.signals.all == ["PropertiesChanged /org/bluez/hci0"])
     }
 
+    /// What a program has connected is disconnected, unless another one uses it, or it was connected before.
+    @Test(arguments: ["connected by it", "connected before", "used by another"])
+    func aConnectionThatIsTakenBack(device: String) async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        stage.isConnected = device == "connected before"
+        let clients = [try await GateClient(stage), try await GateClient(stage)]
+        for (number, client) in clients.prefix(device == "used by another" ? 2 : 1).enumerated() {
+            async let result = client.error("Connect", at: GateStage.device, of: "org.bluez.Device1")
+            try await stage.answer(after: number, waits: true, "granted")
+            #expect(await result == nil)
+            stage.isConnected = true
+        }
+        let count = stage.asked.all.count
+        try await stage.callGate("Recheck", [.string("bluetooth")])
+        try await stage.asked.wait(for: 2 * count)
+        // Callers are asked about again in any order.
+        for question in count..<2 * count {
+            try await stage.answer(after: question, waits: false, question == count ? "denied" : "granted")
+        }
+        try await stage.served.first("the end") { $0.hasPrefix("Departed") }
+        _ = try await clients[0].listed()
+        #expect(stage.served.all.contains("Disconnect") == (device == "connected by it"))
+        #expect(stage.uses.all.isEmpty == (device == "connected before"))
+    }
+
     @Test func whoLeavesIsAskedAboutNoLonger() async throws {
         let stage = try await GateStage()
         try await stage.registerPermd()
