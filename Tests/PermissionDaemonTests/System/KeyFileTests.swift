@@ -20,7 +20,7 @@ private enum Said: Equatable, CustomStringConvertible {
         defer { g_clear_error(&error) }
         let isLoaded = (data + [0]).withUnsafeBytes {
             g_key_file_load_from_data(
-                file, $0.bindMemory(to: CChar.self).baseAddress, gsize(data.count), G_KEY_FILE_NONE, &error)
+                file, $0.bindMemory(to: CChar.self).baseAddress, gsize(data.count), GKeyFileFlags(rawValue: 0), &error)
         }
         guard isLoaded != 0 else { return .refused }
         let text = g_key_file_get_string(file, "Application", "name", &error)
