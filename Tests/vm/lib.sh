@@ -43,7 +43,7 @@ build_image() {
 
 # build_programs FOLDER: builds the packages and the programs that the guests need.
 build_programs() {
-    local folder product flags tools=(permd-scripted-agent permd-testapp)
+    local folder product program flags tools=(permd-scripted-agent permd-testapp)
     mkdir -p "$1"/{packages,programs}
     scripts/package
     cp dist/packages/permd{,-pipewire,-guard,-gate}_*.deb "$1/packages/"
@@ -55,8 +55,9 @@ build_programs() {
     compile "$1/programs/ways-to-open" "$vm/programs/ways-to-open.c" -pthread
     compile "$1/programs/take-images" "$vm/programs/take-images.c"
     compile "$1/programs/guard-cost" "$vm/programs/guard-cost.c" -pthread
-    cp "$vm/programs/usb-camera.py" "$1/programs/usb-camera"
-    cp "$vm/programs/nmea.py" "$1/programs/nmea"
+    for program in usb-camera nmea heart-rate read-heart-rate make-sockets; do
+        cp "$vm/programs/$program.py" "$1/programs/$program"
+    done
 }
 
 # prepare_guest FOLDER: makes the folder that a guest shares, without steps.

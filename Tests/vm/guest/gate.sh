@@ -20,7 +20,7 @@ adapter() { busctl get-property org.bluez "/org/bluez/$1" org.bluez.Adapter1 Add
 plug_in() {
     systemd-run --quiet --collect --nice=-15 --unit=test-adapter btvirt -l2
     for _ in {1..20}; do
-        if adapter hci1 >/dev/null 2>&1; then return 0; fi
+        if adapter hci0 && adapter hci1; then return 0; fi >/dev/null 2>&1
         sleep 0.5
     done
     unplug

@@ -51,6 +51,9 @@ prompted() { await "prompt $1" heard agent-owner "^prompt $1: $2"; }
 not_prompted() { refute "there was a prompt $1" heard agent-owner "^prompt $1:"; }
 end_agent() { pkill -U owner -x permd-scripted- || true; }
 
+# app_of_script NAME: prints the app of one of the test programs in Python.
+app_of_script() { echo "exe:$(readlink -f /usr/bin/python3):$apps/$1"; }
+
 record() { echo arecord -q -D hw:0,1 -d "$1" -f S16_LE -r 48000 -c 2; }
 
 # usb_camera: prints the node of the camera on USB that gives images.
