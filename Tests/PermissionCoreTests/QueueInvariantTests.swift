@@ -186,7 +186,11 @@ private struct Play {
             require(shown?.prompt.id == id, "a prompt that is not shown is dropped")
             shown = nil
         case .commit(let request, let decisions, _):
-            require(!decisions.isEmpty && lastShown?.request.id == request.id, "decisions that belong to no prompt")
+            // A request of the same app may have taken the place of one whose prompt stays for a moment.
+            let asked = lastShown.flatMap { $0.request.caller.app == request.caller.app ? $0.items : nil } ?? []
+            require(
+                !decisions.isEmpty && decisions.allSatisfy { asked.contains(.permission($0.permission)) },
+                "decisions that belong to no prompt")
             writing.append((request.id, decisions))
         case .startTimer(let timer, let milliseconds):
             require(milliseconds > 0, "a timer without a duration")
