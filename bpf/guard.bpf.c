@@ -86,7 +86,7 @@ struct {
 } events SEC(".maps");
 
 enum {
-    EINTR = 4, EACCES = 13, ERESTARTNOINTR = 513,
+    EINTR = 4, EACCES = 13, EAFNOSUPPORT = 97, ERESTARTNOINTR = 513,
     S_IFMT = 0170000, S_IFCHR = 0020000, FMODE_READ = 1, MAY_READ = 4,
     AF_BLUETOOTH = 31,
     FIRST_SUBORDINATE = 65536, // Below are the accounts of this machine.
@@ -245,7 +245,7 @@ static __always_inline int stop(const struct attempt *attempt, __u64 claim_time)
         return -ERESTARTNOINTR;
     }
     bpf_map_delete_elem(places, &thread);
-    return poll.claim == GUARD_INTERRUPTED ? -EINTR : -EACCES;
+    return poll.claim == GUARD_INTERRUPTED ? -EINTR : poll.claim == GUARD_ABSENT ? -EAFNOSUPPORT : -EACCES;
 }
 
 // What is no system call of its own cannot be restarted: what io_uring does, in a thread of its own or on the way out of

@@ -135,7 +135,13 @@ final class GuardService {
             failures.notice("process \(event.process.pid) was not stopped in time, so its call failed")
         case GUARD_ASKED:
             guard let attempt = attempt(event) else { return }
-            if event.isUnsorted { sort(event) } else { feed(.attempted(attempt)) }
+            if event.isUnsorted {
+                sort(event)
+            } else if attempt.permission == .bluetooth, !BluetoothAdapters.areThere {
+                threads.dismiss(attempt.thread, GUARD_ABSENT)
+            } else {
+                feed(.attempted(attempt))
+            }
         case GUARD_REFUSED:
             guard let attempt = attempt(event), !event.isUnsorted else { return }
             failures.notice(
