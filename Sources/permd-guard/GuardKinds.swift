@@ -5,25 +5,12 @@ import GuardRules
 import PermissionModel
 
 enum GuardKinds {
-    static func permission(_ kind: UInt32) -> Permission? {
-        switch guard_kind(kind & GUARD_KIND_MASK.rawValue) {
-        case GUARD_CAMERA: .camera
-        case GUARD_MICROPHONE: .microphone
-        case GUARD_LOCATION: .location
-        case GUARD_BLUETOOTH: .bluetooth
-        default: nil
-        }
-    }
+    private static let kinds: [Permission: guard_kind] = [
+        .camera: GUARD_CAMERA, .microphone: GUARD_MICROPHONE, .location: GUARD_LOCATION, .bluetooth: GUARD_BLUETOOTH,
+    ]
 
-    private static func kind(_ permission: Permission) -> guard_kind {
-        switch permission {
-        case .camera: GUARD_CAMERA
-        case .microphone: GUARD_MICROPHONE
-        case .location: GUARD_LOCATION
-        case .bluetooth: GUARD_BLUETOOTH
-        // There is nothing to open.
-        default: GUARD_NOTHING
-        }
+    static func permission(_ kind: UInt32) -> Permission? {
+        kinds.first { $0.value.rawValue == kind & GUARD_KIND_MASK.rawValue }?.key
     }
 
     static func program(_ process: guard_process) -> ProcessImage {
@@ -34,7 +21,7 @@ enum GuardKinds {
         guard_verdict_key(
             process: guard_process(
                 start: program.start, pid: UInt32(bitPattern: program.pid), exec: program.exec),
-            kind: kind(permission).rawValue, unused: 0)
+            kind: (kinds[permission] ?? GUARD_NOTHING).rawValue, unused: 0)
     }
 
     static func value(_ verdict: GuardVerdict) -> guard_verdict {
