@@ -207,7 +207,7 @@ final class GuardService {
         threads.changes { [self] thread, isStopped in
             feed(
                 isStopped
-                    ? .stopped(thread: thread, hasSignal: StoppedThreads.hasSignal(thread)) : .lost(thread: thread))
+                    ? .stopped(thread: thread, hasSignal: threads.hasSignal(thread)) : .lost(thread: thread))
         }
     }
 

@@ -7,8 +7,12 @@ import ProcessIdentity
 import System
 
 @LoopActor
-struct StoppedThreads {
-    let waits: WaitTables
+final class StoppedThreads {
+    private let waits: WaitTables
+    /// The signals that threads were about to get when they stopped.
+    private var signals: [Int32: Int32] = [:]
+
+    init(waits: WaitTables) { self.waits = waits }
 
     /// Why a thread is not stopped.
     enum Refusal: Error, Equatable {
@@ -33,11 +37,11 @@ struct StoppedThreads {
         if let claim { mark(thread, claim) } else { waits.remove(UInt32(bitPattern: thread)) }
     }
 
-    /// Lets a stopped thread go on.
+    /// Lets a stopped thread go on, with the signal that it was about to get.
     func release(_ thread: Int32, _ claim: guard_claim?) {
         dismiss(thread, claim)
         // It may have been killed meanwhile.
-        _ = cguard_detach(thread, 0)
+        _ = cguard_detach(thread, signals.removeValue(forKey: thread) ?? 0)
     }
 
     @discardableResult
@@ -49,18 +53,17 @@ struct StoppedThreads {
     func changes(_ body: @LoopActor (_ thread: Int32, _ isStopped: Bool) -> Void) {
         var status: Int32 = 0
         while case let thread = cguard_changed(&status), thread > 0 {
-            let signal = cguard_has_stopped(status) != 0 ? cguard_signal(status) : 0
-            if signal != 0 {
-                // It was about to get a signal, which it gets now; then it makes its call again.
-                waits.remove(UInt32(bitPattern: thread))
-                _ = cguard_detach(thread, signal)
-            }
-            body(thread, cguard_has_stopped(status) != 0 && signal == 0)
+            let isStopped = cguard_has_stopped(status) != 0
+            let signal = isStopped ? cguard_signal(status) : 0
+            // Between the two steps of its claim, it was about to get one, as that by which it repeats its call.
+            signals[thread] = signal == 0 ? nil : signal
+            body(thread, isStopped)
         }
     }
 
-    /// Whether a signal came before the thread was claimed, so that nothing reports it.
-    static func hasSignal(_ thread: Int32) -> Bool {
+    /// Whether a stopped thread gets a signal when it goes on, of which nothing else reports.
+    func hasSignal(_ thread: Int32) -> Bool {
+        if signals[thread] != nil { return true }
         guard let text = try? RegularFile.read("/proc/\(thread)/status", maximum: 64 << 10) else { return false }
         var masks: [String: UInt64] = [:]
         for line in String(decoding: text, as: UTF8.self).split(separator: "\n") {
@@ -75,5 +78,5 @@ struct StoppedThreads {
         return pending & ~(masks["SigBlk"] ?? 0) & ~own & ~ignored != 0
     }
 
-    private static func bit(_ signal: Int32) -> UInt64 { 1 << UInt64(signal - 1) }
+    private func bit(_ signal: Int32) -> UInt64 { 1 << UInt64(signal - 1) }
 }
