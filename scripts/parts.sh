@@ -5,8 +5,9 @@
 parts=()
 failed_parts=()
 last_line=
-# How the test runner, the guests' steps, the compilers and scripts/faults begin what they say of a failure.
-failures='✘|(^| )FAIL|[Ff]ailed: |error: '
+# How the test runner, the guests' steps, the compilers and scripts/faults begin what they say of a failure. A step goes on
+# indented behind the guest's release.
+failures='✘|(^| )FAIL|[Ff]ailed: |error: |^[a-z]+ {8}'
 # Lines; enough for all steps or tests that one mistake breaks.
 told_failures=30
 declare -A beside_pid=() beside_start=()
