@@ -121,7 +121,7 @@ final class Coordinator {
         portalSync.start(stored.portalVerdicts)
         usage.isAskedAbout = { [weak systemPoints] in systemPoints?.isAsking(about: $0, $1) ?? false }
         systemPoints.onSettled = { [weak usage] in usage?.reconsider() }
-        systemPoints.serve(self, usage)
+        systemPoints.serve(self, usage, on: connection)
     }
 
     // MARK: The queue

@@ -29,8 +29,9 @@ final class Daemon {
     /// The coordinator of the lost connection, until there is a new service.
     private var lost: Coordinator?
     private let systemBus = ReconnectingBus()
+    private lazy var systemObjects = SystemBusObjects(systemBus)
     private lazy var pointConnections = {
-        let client = PointClient(systemBus)
+        let client = PointClient(systemObjects)
         return SystemPoint.all.map { PointConnection($0, bus: systemBus, log: log, client: client) }
     }()
     private var systemPoints: SystemPoints?
@@ -233,13 +234,16 @@ final class Daemon {
     /// They last as long as the process, as the system bus does.
     private func systemPoints(_ parts: Parts) -> SystemPoints {
         if let systemPoints { return systemPoints }
+        let facts = CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices)
+        let gate = pointConnections.first { $0.point.service == BusNames.locationGateService }
         let points = SystemPoints(
             pointConnections.map {
                 PointLink(
-                    $0, processes: processes,
-                    facts: CurrentFacts(store: parts.store, policy: parts.policy, devices: parts.devices),
-                    devices: parts.devices, now: Daemon.wallClock, log: log)
-            })
+                    $0, processes: processes, facts: facts, devices: parts.devices, now: Daemon.wallClock, log: log)
+            },
+            locationAgent: LocationAgent(
+                bus: systemBus, objects: systemObjects, facts: facts, now: Daemon.wallClock, log: log,
+                isGated: { gate?.isRegistered == true }))
         systemPoints = points
         return points
     }

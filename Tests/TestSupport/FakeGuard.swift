@@ -12,7 +12,7 @@ package import PermissionTestKit
 /// ```
 @LoopActor
 package final class FakeGuard {
-    private let bus: PrivateBus
+    package let bus: PrivateBus
     private let name: String
     private var service: FakeService?
     /// The calls, each as `Member argument argument …`.

@@ -25,6 +25,9 @@ final class CurrentFacts {
             isUsable: assumesDevice || devices.isUsable(permission))
     }
 
+    /// Whether the person has switched it off for every app.
+    func isOff(_ permission: Permission) -> Bool { store.switches.isOff(permission) }
+
     /// What an enforcement point or the guard does.
     func access(to permission: Permission, for caller: Caller) -> SubjectAccess {
         let status = status(of: permission, for: caller, assumesDevice: true)

@@ -10,23 +10,10 @@ final class PointClient {
     private struct Weak { weak var connection: PointConnection? }
 
     private var points: [Weak] = []
-    private var server: ObjectServer?
 
-    init(_ bus: ReconnectingBus) {
-        bus.follow(opens: false) { [weak self] event in
-            if case .opened(let connection) = event { self?.serve(connection) }
-        }
-    }
+    init(_ objects: SystemBusObjects) { objects.add(served, at: BusNames.guardClientObject) }
 
     func add(_ connection: PointConnection) { points.append(Weak(connection: connection)) }
-
-    private func serve(_ connection: Connection) {
-        let server = ObjectServer(connection: connection) { call, text in
-            call.fail(PermissionError(.invalidArguments, text))
-        }
-        server.add(served, at: BusNames.guardClientObject)
-        self.server = server
-    }
 
     private var served: Interface {
         Interface(

@@ -38,6 +38,8 @@ final class PointConnection {
     /// What the point was told in this turn that may no longer hold; nil means any permission. It asks in a later turn, so
     /// it needs no repetition.
     private var told: Set<Permission?> = []
+    /// Whether the point asks this permd.
+    private(set) var isRegistered = false
     /// Whether the point ends the use of an open camera that is denied.
     private(set) var cutsCameras = false
     /// Why the point does not ask this permd, and what to do.
@@ -46,7 +48,7 @@ final class PointConnection {
     /// - Parameter client: Serves what all points of this bus ask; nil for one of its own.
     init(_ point: SystemPoint = .permdGuard, bus: ReconnectingBus, log: Logger, client: PointClient? = nil) {
         (self.point, self.bus, self.log) = (point, bus, log)
-        self.client = client ?? PointClient(bus)
+        self.client = client ?? PointClient(SystemBusObjects(bus))
         self.client.add(self)
     }
 
@@ -90,7 +92,7 @@ final class PointConnection {
         owner = new
         retry?.cancel()
         backoff.reset()
-        (told, cutsCameras, problem, early) = ([], false, nil, [])
+        (told, cutsCameras, isRegistered, problem, early) = ([], false, false, nil, [])
         if hadOwner { onDeparture?() }
         if new != nil { register() }
     }
@@ -104,7 +106,7 @@ final class PointConnection {
             switch result {
             case .success:
                 log.info("\(point.program) asks this permd about programs that \(point.use)")
-                problem = nil
+                (problem, isRegistered) = (nil, true)
                 readProperties()
             case .failure(let error): failed(error)
             }

@@ -33,31 +33,39 @@ struct SystemPoint: Sendable {
     ]
 }
 
-/// The links to all points, as one.
+/// The links to all points, and GeoClue's agent, as one.
 @LoopActor
 final class SystemPoints {
     let links: [PointLink]
+    private let locationAgent: LocationAgent?
     /// Called when a question needs no answer any more.
     var onSettled: (@LoopActor () -> Void)? { didSet { for link in links { link.onSettled = onSettled } } }
 
-    init(_ links: [PointLink]) { self.links = links }
+    init(_ links: [PointLink], locationAgent: LocationAgent? = nil) {
+        (self.links, self.locationAgent) = (links, locationAgent)
+    }
 
     /// permd serves a session bus, with this queue and this list of uses.
-    func serve(_ requests: any RequestSink, _ usage: DeviceUsage) {
+    func serve(_ requests: any RequestSink, _ usage: DeviceUsage, on session: Connection) {
         for link in links {
             link.uses.usage = usage
             link.serve(requests)
         }
+        locationAgent?.serve(requests, on: session)
     }
 
     /// The queue takes no more requests.
-    func pause() { for link in links { link.pause() } }
+    func pause() {
+        for link in links { link.pause() }
+        locationAgent?.pause()
+    }
 
     /// Tells the points that what was decided about the permission may no longer hold; nil means any.
     func changed(_ permission: Permission?) {
         for link in links where permission.map(link.connection.point.permissions.contains) ?? true {
             link.connection.changed(permission)
         }
+        locationAgent?.changed()
     }
 
     /// Whether a thread, or a call, of the process waits for an answer.

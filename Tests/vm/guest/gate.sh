@@ -43,14 +43,12 @@ plug_in_adapters() {
 # shellcheck disable=SC2034 # For the steps.
 where=/usr/libexec/geoclue-2.0/demos/where-am-i
 
-# start_geoclue: starts GeoClue with a receiver that moves, and its agent, which asks about sandboxed apps only.
+# start_geoclue: starts GeoClue with a receiver that moves. permd is its agent.
 start_geoclue() {
     /test/programs/nmea /run/test-nmea >"${work:?}/nmea.log" 2>&1 &
     await "the receiver" heard nmea '^ready'
     sed -i '/^nmea-socket=/d; /^\[network-nmea\]/a nmea-socket=/run/test-nmea' /etc/geoclue/geoclue.conf
     systemctl restart geoclue.service
-    await "GeoClue behind the gate" stands_before geoclue org.freedesktop.GeoClue2
-    begin agent /usr/libexec/geoclue-2.0/demos/agent
 }
 
 # in_use: prints whether GeoClue has a client that was started.
