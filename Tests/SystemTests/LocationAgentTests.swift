@@ -55,8 +55,9 @@ struct LocationAgentTests {
         func authorize(_ app: String, level: UInt32 = 5, from other: Connection? = nil) async throws -> String {
             let agent = try #require(agents.all.last).name
             let call = Message.call(
-                destination: agent, path: "/org/freedesktop/GeoClue2/Agent", interface: "org.freedesktop.GeoClue2.Agent",
-                member: "AuthorizeApp", [.string(app), .uint32(level)])
+                destination: agent, path: "/org/freedesktop/GeoClue2/Agent",
+                interface: "org.freedesktop.GeoClue2.Agent", member: "AuthorizeApp",
+                [.string(app), .uint32(level)])
             let connection = try #require(other ?? geoClue?.connection)
             return await withCheckedContinuation { continuation in
                 connection.call(call) { result in
@@ -94,7 +95,6 @@ struct LocationAgentTests {
         await bench.end()
     }
 
-    /// What is granted once lasts until GeoClue exits.
     @Test func nobodyIsLocatedWhileItIsOff() async throws {
         let bench = try await Bench()
         _ = try await bench.agents.wait(for: 1)
@@ -132,7 +132,7 @@ struct LocationAgentTests {
         let shell = try FakeService(on: bench.stage.permd.bus)
         try shell.own("org.gnome.Shell")
         try await bench.restart()
-        // Left to itself, it is asked by whatever else knows GeoClue.
+        // Sent after whatever the new GeoClue led to.
         _ = try await bench.stage.call(BusNames.policy, "SetSwitch", [.string("location"), .bool(false)])
         #expect(try await bench.levels.wait(for: 1) == [0])
         #expect(bench.agents.all.count == 1)

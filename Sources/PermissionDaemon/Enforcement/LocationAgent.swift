@@ -1,5 +1,5 @@
-// GeoClue's agent of this user (org.freedesktop.GeoClue2.Agent): GeoClue gives no client to a user without one, asks it about
-// sandboxed apps, and locates nobody while its MaxAccuracyLevel is 0. Desktops without an agent of their own have permd.
+// GeoClue's agent of this user (org.freedesktop.GeoClue2.Agent): GeoClue gives no client to a user without one, asks it
+// about sandboxed apps, and locates nobody while its MaxAccuracyLevel is 0. Desktops without an agent have permd.
 
 import DBus
 import Logging
@@ -16,8 +16,8 @@ final class LocationAgent {
     private static let manager = "/org/freedesktop/GeoClue2/Manager"
     private static let managerInterface = "org.freedesktop.GeoClue2.Manager"
 
-    /// GeoClue takes the agents that its configuration lists, and believes their IDs. This one every release lists unless
-    /// somebody has changed it; one of permd's own would need a change of geoclue.conf on Debian 12.
+    /// GeoClue takes the agents that its configuration lists, and believes their IDs. Every release lists this one; to
+    /// list one of permd's own, geoclue.conf would have to be edited on Debian 12.
     private static let id = "geoclue-demo-agent"
     /// Owners of these names on the session bus are agents themselves.
     private static let desktops = ["org.gnome.Shell", "io.elementary.desktop.agent-geoclue2"]
@@ -65,7 +65,9 @@ final class LocationAgent {
             switch event {
             case .opened(let connection):
                 connection.onOwnerChange(of: GeoClueProbe.service) { self?.ownerChanged($0) }
-                connection.askBus("GetNameOwner", .string(GeoClueProbe.service)) { self?.ownerChanged($0?.stringValue) }
+                connection.askBus("GetNameOwner", .string(GeoClueProbe.service)) {
+                    self?.ownerChanged($0?.stringValue)
+                }
             case .lost: self?.ownerChanged(nil)
             case .failed: break
             }
@@ -85,8 +87,8 @@ final class LocationAgent {
         ]
         bus.connection?.send(
             .signal(
-                path: LocationAgent.object, interface: StandardInterfaces.properties, member: "PropertiesChanged", changes,
-                destination: owner))
+                path: LocationAgent.object, interface: StandardInterfaces.properties, member: "PropertiesChanged",
+                changes, destination: owner))
     }
 
     private var level: UInt32 { isOff ? LocationAgent.none : LocationAgent.exact }
@@ -115,8 +117,8 @@ final class LocationAgent {
             }
         }
         let call = Message.call(
-            destination: owner, path: LocationAgent.manager, interface: LocationAgent.managerInterface, member: "AddAgent",
-            [.string(LocationAgent.id)])
+            destination: owner, path: LocationAgent.manager, interface: LocationAgent.managerInterface,
+            member: "AddAgent", [.string(LocationAgent.id)])
         bus.connection?.call(call) { [weak self] result in
             guard let self, self.owner == owner else { return }
             switch result {
