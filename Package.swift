@@ -127,7 +127,8 @@ let fuzzTargets: [Target] =
         .executableTarget(
             name: "permd-fuzz",
             dependencies: [
-                "DBus", "CDBus", "PermissionDaemon", "PermissionModel", "PolicyFiles", "ProcessIdentity", "System",
+                "DBus", "CDBus", "GateRules", "PermissionDaemon", "PermissionModel", "PolicyFiles", "ProcessIdentity",
+                "System",
             ],
             path: "Tests/fuzz", exclude: ["seeds"],
             swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])

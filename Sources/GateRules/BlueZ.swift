@@ -38,11 +38,13 @@ extension GatedService {
         ],
         tellingSignals: [],
         useRows: [
-            UseRow(interface: "org.bluez.Adapter1", begin: "StartDiscovery", end: "StopDiscovery"),
+            UseRow(interface: "org.bluez.Adapter1", begin: ["StartDiscovery"], end: "StopDiscovery"),
             UseRow(
-                interface: "org.bluez.LEAdvertisingManager1", begin: "RegisterAdvertisement",
+                interface: "org.bluez.LEAdvertisingManager1", begin: ["RegisterAdvertisement"],
                 end: "UnregisterAdvertisement"),
-            UseRow(interface: "org.bluez.Device1", begin: "Connect", end: "Disconnect", lastsWhile: "Connected"),
+            UseRow(
+                interface: "org.bluez.Device1", begin: ["Connect", "ConnectProfile", "Pair"], end: "Disconnect",
+                lastsWhile: "Connected"),
         ],
         // The adapter: /org/bluez/hci0/dev_….
         device: { use in String(use.path.split(separator: "/").dropFirst(2).first ?? "") })

@@ -3,15 +3,15 @@
 /// A search, an advertisement, a connected device, or a client that is told the location.
 package struct GateUse: Sendable, Hashable {
     package let path: String
-    /// The member that began it.
+    /// Of the members that begin it, the first.
     package let member: String
 }
 
 extension GatedService {
-    /// A pair of calls to one object. A call without an interface counts as well.
+    /// Calls to one object, of which any begins the use. A call without an interface counts as well.
     package struct UseRow: Sendable {
         let interface: String
-        let begin: String
+        let begin: [String]
         let end: String
         /// Of a use that goes on after its caller's end: the property of the object that is false when it is over.
         var lastsWhile: String?
@@ -19,23 +19,23 @@ extension GatedService {
 
     /// The use that a call begins, if the service does not refuse it.
     package func use(begunBy call: GatedCall) -> GateUse? {
-        row(call) { $0.begin == call.member }.map { GateUse(path: call.path, member: $0.begin) }
+        row(call) { $0.begin.contains(call.member) }.map { GateUse(path: call.path, member: $0.begin[0]) }
     }
 
     package func use(endedBy call: GatedCall) -> GateUse? {
-        row(call) { $0.end == call.member }.map { GateUse(path: call.path, member: $0.begin) }
+        row(call) { $0.end == call.member }.map { GateUse(path: call.path, member: $0.begin[0]) }
     }
 
     /// The use of an object that is over when a property of it becomes false, and that property.
     package func lasting(at path: String) -> (use: GateUse, property: String)? {
         useRows.lazy.compactMap { row in
-            row.lastsWhile.map { (GateUse(path: path, member: row.begin), $0) }
+            row.lastsWhile.map { (GateUse(path: path, member: row.begin[0]), $0) }
         }.first
     }
 
     /// Of a use that goes on after its caller's end, its interface, the property that says so, and the member that ends it.
     package func lasting(_ use: GateUse) -> (interface: String, property: String, end: String)? {
-        useRows.first { $0.begin == use.member }.flatMap { row in
+        useRows.first { $0.begin[0] == use.member }.flatMap { row in
             row.lastsWhile.map { (row.interface, $0, row.end) }
         }
     }

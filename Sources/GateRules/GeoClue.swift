@@ -20,5 +20,5 @@ extension GatedService {
             Row(.free, "org.freedesktop.DBus.Properties", ["Set"]),
         ],
         tellingSignals: ["\(client).LocationUpdated"],
-        useRows: [UseRow(interface: client, begin: "Start", end: "Stop")], device: { _ in "geoclue" })
+        useRows: [UseRow(interface: client, begin: ["Start"], end: "Stop")], device: { _ in "geoclue" })
 }

@@ -65,6 +65,16 @@ struct GatedServiceTests {
         #expect(GatedService.geoClue.rule(for: call) == rule)
     }
 
+    /// By whatever call, a device is connected once.
+    @Test(arguments: ["Connect", "ConnectProfile", "Pair"])
+    func usesOfADevice(begin: String) {
+        let call = { GatedCall(path: device, interface: "org.bluez.Device1", member: $0, firstText: nil) }
+        let use = GatedService.bluez.use(begunBy: call(begin))
+        #expect(use == GateUse(path: device, member: "Connect"))
+        #expect(GatedService.bluez.use(endedBy: call("Disconnect")) == use)
+        #expect(GatedService.bluez.lasting(at: device)?.use == use)
+    }
+
     @Test(arguments: [
         ("/", objects, "InterfacesAdded", device, true), ("/", objects, "InterfacesRemoved", device, true),
         ("/", objects, "InterfacesAdded", adapter, false),

@@ -6,6 +6,7 @@ import PolicyFiles
 import System
 
 @testable import DBus
+@testable import GateRules
 @testable import PermissionDaemon
 
 /// The first byte selects the decoder of the rest.
@@ -13,8 +14,14 @@ import System
 public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     guard size > 0, let bytes else { return 0 }
     let rest = UnsafeBufferPointer(start: bytes + 1, count: size - 1)
-    switch bytes[0] % 5 {
+    switch bytes[0] % 7 {
     case 0, 1: readMessage(rest)
+    case 5:
+        Loop.shared.adoptCurrentThread()
+        // SAFETY: used within this call only, on this thread.
+        nonisolated(unsafe) let rest = rest
+        LoopActor.assumeIsolated { readRelayed(rest) }
+    case 6: readNodes(String(decoding: rest, as: UTF8.self))
     case 2: readRules(String(decoding: rest, as: UTF8.self))
     case 3: readIdentity(String(decoding: rest, as: UTF8.self), rest)
     default: readEntry(String(decoding: rest, as: UTF8.self))
@@ -37,6 +44,39 @@ private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
         let again = read(encoded)
         precondition(again?.signature == message.signature, "it was decoded again as \(again?.signature ?? "nothing")")
     }
+}
+
+/// What the gate reads of a message that it passes on, and the copies that it makes.
+@LoopActor
+private func readRelayed(_ bytes: UnsafeBufferPointer<UInt8>) {
+    let raw = bytes.withMemoryRebound(to: CChar.self) {
+        dbus_message_demarshal($0.baseAddress, Int32($0.count), nil)
+    }
+    guard let raw else { return }
+    defer { dbus_message_unref(raw) }
+    let message = RelayMessage(raw)
+    let header = message.header
+    for service in GatedService.all {
+        let call = GatedCall(
+            path: header.path ?? "", interface: header.interface, member: header.member ?? "",
+            firstText: message.firstText)
+        let tells = service.tells(
+            path: call.path, interface: call.interface ?? "", member: call.member, firstText: call.firstText)
+        precondition(!service.isTelling(call.path) || tells, "a signal of \(call.path) goes to everybody")
+        let asks = service.rule(for: call) == .ask || call.interface == StandardInterfaces.peer
+        precondition(!service.isTelling(call.path) || asks, "a call about \(call.path) asks nobody")
+    }
+    let body = message.body
+    precondition(body == nil || message.fits(.max), "what was read does not fit")
+    guard let body, let copy = message.copy(body: body) else { return }
+    precondition(copy.header.signature == header.signature, "a copy has the signature \(copy.header.signature)")
+}
+
+/// Nothing is added but the end of the description.
+private func readNodes(_ text: String) {
+    let view = withoutNodes(text) { $0.hasPrefix("dev_") }
+    precondition(view.utf8.count <= text.utf8.count + "</node>\n".utf8.count, "\(text) became \(view)")
+    precondition(text.contains("<node name=\"dev_") || view == text, "\(text) became \(view)")
 }
 
 private func read(_ raw: OpaquePointer) -> Message? {
