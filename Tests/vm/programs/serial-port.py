@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A serial port by Bluetooth: serial-port DEVICE serves one, connects that of DEVICE, and sends a line from end to end."""
+"""A serial port by Bluetooth: serial-port DEVICE serves one, connects DEVICE's when it is paired, and sends a line."""
 
 import os
 import socket
@@ -40,19 +40,29 @@ def main():
     bus = dbus.SystemBus()
     profile = Profile(bus, "/test/profile")
     manager = dbus.Interface(bus.get_object(BLUEZ, "/org/bluez", introspect=False), f"{BLUEZ}.ProfileManager1")
-    options = {"Name": "permd-test", "Channel": dbus.UInt16(7)}
+    options = dbus.Dictionary({"Name": "permd-test", "Channel": dbus.UInt16(7)}, signature="sv")
     for name in ["RequireAuthentication", "RequireAuthorization"]:
         options[name] = dbus.Boolean(False)
     manager.RegisterProfile(profile, SERIAL_PORT, options)
     print("registered", flush=True)
 
+    device = dbus.Interface(bus.get_object(BLUEZ, sys.argv[1], introspect=False), f"{BLUEZ}.Device1")
+    changes = None
+
     def failed(error):
         print("failed:", error, flush=True)
         os._exit(1)
 
-    device = dbus.Interface(bus.get_object(BLUEZ, sys.argv[1], introspect=False), f"{BLUEZ}.Device1")
-    device.ConnectProfile(
-        SERIAL_PORT, timeout=60, reply_handler=lambda: print("connected", flush=True), error_handler=failed
+    def changed(interface, properties, invalidated):
+        # What a device offers is read when it is paired.
+        if SERIAL_PORT in properties.get("UUIDs", []):
+            changes.remove()
+            device.ConnectProfile(
+                SERIAL_PORT, timeout=60, reply_handler=lambda: print("connected", flush=True), error_handler=failed
+            )
+
+    changes = bus.add_signal_receiver(
+        changed, "PropertiesChanged", "org.freedesktop.DBus.Properties", BLUEZ, sys.argv[1]
     )
     GLib.MainLoop().run()
 
