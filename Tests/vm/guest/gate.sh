@@ -8,9 +8,9 @@ stands_before() {
     [ "$(pid_of "permd-gate-$1")" != 0 ] && says "^PID=$(pid_of "permd-gate-$1")$" busctl status "$2"
 }
 
-# registered GATE: whether the permd of owner has registered with it.
+# registered GATE [PERSON]: whether the permd of that person, owner by default, has registered with it.
 registered() {
-    says "permd of user $(id -u owner) is" journalctl --boot --output=cat "_PID=$(pid_of "permd-gate-$1")"
+    says "permd of user $(id -u "${2:-owner}") is" journalctl --boot --output=cat "_PID=$(pid_of "permd-gate-$1")"
 }
 
 adapter() { busctl get-property org.bluez "/org/bluez/$1" org.bluez.Adapter1 Address; }
