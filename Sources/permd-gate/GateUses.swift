@@ -14,7 +14,7 @@ extension GateService {
         guard caller.identity != nil else { return }
         if let use = service.use(begunBy: call), caller.beginning.count < GateService.mostBeginning {
             caller.beginning[serial] = use
-            unlessItLasts(use, link) { [weak caller] in caller?.beginning[serial] = nil }
+            unlessItLasts(use, of: caller, link) { [weak caller] in caller?.beginning[serial] = nil }
         } else if let use = service.use(endedBy: call) {
             end(use, of: caller)
         }
@@ -22,15 +22,22 @@ extension GateService {
 
     /// Runs `body`, before the service answers what follows, if a use goes on already that no caller has begun, as that of a
     /// device that is connected: the person, or the device itself, has.
-    private func unlessItLasts(_ use: GateUse, _ link: ServiceLink, _ body: @escaping @LoopActor () -> Void) {
-        guard let lasting = service.lasting(use), !isUsed(use) else { return }
+    private func unlessItLasts(
+        _ use: GateUse, of caller: Caller, _ link: ServiceLink, _ body: @escaping @LoopActor () -> Void
+    ) {
+        guard let lasting = service.lasting(use), !isUsed(use, besides: caller) else { return }
         let property = [Value.string(lasting.interface), .string(lasting.property)]
         link.call(use.path, "org.freedesktop.DBus.Properties", "Get", property) { reply in
             if reply.body?.first == .variant(.bool(true)) { body() }
         }
     }
 
-    private func isUsed(_ use: GateUse) -> Bool { callers.values.contains { $0.uses.contains(use) } }
+    /// Whether another caller uses it, or is about to: a device is connected before the call that connects it is answered.
+    private func isUsed(_ use: GateUse, besides caller: Caller) -> Bool {
+        callers.values.contains {
+            $0 !== caller && ($0.uses.contains(use) || $0.beginning.values.contains(use))
+        }
+    }
 
     /// The service answers a call.
     func noticeReply(_ serial: UInt32, isError: Bool, to caller: Caller) {
@@ -64,7 +71,7 @@ extension GateService {
     func cutUses(of caller: Caller, _ link: ServiceLink) {
         let uses = caller.uses.union(caller.beginning.values)
         endUses(of: caller)
-        for use in uses where !isUsed(use) {
+        for use in uses where !isUsed(use, besides: caller) {
             guard let row = service.lasting(use) else { continue }
             link.call(use.path, row.interface, row.end) { _ in }
         }

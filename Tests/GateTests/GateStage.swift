@@ -33,6 +33,8 @@ final class GateStage {
     let failures = EventLog<String>()
     /// Whether the device is connected when a program connects it.
     var isConnected = false
+    /// Answers the last call of Pair; until then it waits.
+    private(set) var endPairing: (@LoopActor () -> Void)?
     private var permd: Connection?
     /// Whose process those that call the service are: this one is the permd.
     let program: ChildProcess
@@ -97,6 +99,7 @@ final class GateStage {
         case "GetManagedObjects":
             connection.reply(to: call, [GateStage.objects(["/org/bluez/hci0", GateStage.device])])
         case "Get": connection.reply(to: call, [.variant(.bool(isConnected))])
+        case "Pair": endPairing = { connection.reply(to: call, []) }
         case "Fail": connection.reply(to: call, error: "org.bluez.Error.Failed", [.string("no")])
         case "Introspect":
             connection.reply(to: call, [.string("<node><node name=\"dev_00\"/><node name=\"other\"/></node>")])

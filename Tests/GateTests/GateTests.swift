@@ -121,6 +121,24 @@ struct GateTests {
         #expect(stage.uses.all.isEmpty == (device == "connected before"))
     }
 
+    /// While a program pairs a device, it is connected already: for that program, not for nobody.
+    @Test func aConnectionThatAnotherIsMaking() async throws {
+        let stage = try await GateStage()
+        try await stage.registerPermd()
+        let clients = [try await GateClient(stage), try await GateClient(stage)]
+        async let pairing = clients[0].error("Pair", at: GateStage.device, of: "org.bluez.Device1")
+        try await stage.answer(after: 0, waits: true, "granted")
+        try await stage.served.first("the pairing") { $0 == "Pair" }
+        stage.isConnected = true
+        async let connecting = clients[1].error("Connect", at: GateStage.device, of: "org.bluez.Device1")
+        try await stage.answer(after: 1, waits: true, "granted")
+        #expect(await connecting == nil)
+        try await stage.uses.first("its use") { $0.hasPrefix("1 of") }
+        stage.endPairing?()
+        #expect(await pairing == nil)
+        try await stage.uses.first("the other's use") { $0.hasPrefix("2 of") }
+    }
+
     @Test func whoLeavesIsAskedAboutNoLonger() async throws {
         let stage = try await GateStage()
         try await stage.registerPermd()

@@ -32,6 +32,8 @@ unplug() { systemctl stop test-adapter.service; }
 # plug_in_adapters: makes two adapters, of which each can be found by the other: bluetoothctl takes either.
 plug_in_adapters() {
     local name property
+    # What BlueZ knows of those of an earlier step, which had the same addresses.
+    rm -rf /var/lib/bluetooth/00:AA:*
     plug_in || plug_in || plug_in || fail "BlueZ does not serve the adapters: $(adapter hci1 2>&1)"
     for property in Powered Discoverable; do
         for name in hci0 hci1; do
