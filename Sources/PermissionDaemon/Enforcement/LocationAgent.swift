@@ -25,7 +25,7 @@ final class LocationAgent {
     private static let (none, exact): (UInt32, UInt32) = (0, 8)
     /// Milliseconds in which connections that leave the bus lead to one registration.
     private static let pause: Int64 = 1000
-    /// Calls of GeoClue that wait. It has one for each client of a sandboxed app; the queue takes no more, either.
+    /// Calls of GeoClue that wait, one for each client of a sandboxed app. More would keep places of the queue from others.
     private static let mostWaiting = 64
 
     private let bus: ReconnectingBus
@@ -183,37 +183,26 @@ final class LocationAgent {
     private func ask(_ caller: Caller, _ answer: @escaping @LoopActor (Bool) -> Void) {
         guard let requests, waiting < LocationAgent.mostWaiting else { return answer(false) }
         waiting += 1
-        let id = requests.newID()
         let requester = LocationRequest { [weak self] in
             self?.waiting -= 1
             answer($0)
         }
-        var request = Request(
-            id: id, path: "\(BusNames.guardRequestRoot)/\(id.number)", caller: caller, items: [.permission(.location)],
-            arrived: now(), requester: requester)
-        request.device = ""
-        requests.feed(.requested(request))
+        requests.feed(.requested(requests.systemRequest(.location, by: caller, at: now(), requester)))
     }
 }
 
 /// What GeoClue asks, in the queue.
 @LoopActor
 private final class LocationRequest {
-    private var answer: (@LoopActor (Bool) -> Void)?
+    private let answer: @LoopActor (Bool) -> Void
 
     init(_ answer: @escaping @LoopActor (Bool) -> Void) { self.answer = answer }
-
-    private func end(_ isGranted: Bool) {
-        let answer = answer
-        self.answer = nil
-        answer?(isGranted)
-    }
 }
 
 extension LocationRequest: @LoopActor Requester {
     func accept() {}
     func moved(from old: QueuePlace, to new: QueuePlace) {}
-    func refuse(_ error: PermissionError) { end(false) }
-    func respond(_ reply: Reply) { end(reply.statuses[.location] == .granted) }
-    func forget() { end(false) }
+    func refuse(_ error: PermissionError) { answer(false) }
+    func respond(_ reply: Reply) { answer(reply.statuses[.location] == .granted) }
+    func forget() { answer(false) }
 }

@@ -9,13 +9,9 @@ import System
 final class PointClient {
     private struct Weak { weak var connection: PointConnection? }
 
-    private let objects: SystemBusObjects
     private var points: [Weak] = []
 
-    init(_ objects: SystemBusObjects) {
-        self.objects = objects
-        objects.add(served, at: BusNames.guardClientObject)
-    }
+    init(_ objects: SystemBusObjects) { objects.add(served, at: BusNames.guardClientObject) }
 
     func add(_ connection: PointConnection) { points.append(Weak(connection: connection)) }
 

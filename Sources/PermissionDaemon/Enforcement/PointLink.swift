@@ -130,12 +130,10 @@ final class PointLink {
         }
         guard attempt.waits else { return answer(attempt.number, .undecided) }
         guard let requests else { return }
-        let id = requests.newID()
-        var queued = Request(
-            id: id, path: "\(BusNames.guardRequestRoot)/\(id.number)", caller: caller,
-            items: [.permission(attempt.permission)], arrived: now(), requester: request)
-        queued.device = devices.device(attempt.permission, number: attempt.device)?.name ?? ""
-        request.id = id
+        let queued = requests.systemRequest(
+            attempt.permission, by: caller,
+            device: devices.device(attempt.permission, number: attempt.device)?.name ?? "", at: now(), request)
+        request.id = queued.id
         requests.feed(.requested(queued))
     }
 

@@ -9,9 +9,10 @@ final class SystemBusObjects {
     private var objects: [(interface: Interface, path: String)] = []
     private var server: ObjectServer?
 
+    /// The bus keeps them.
     init(_ bus: ReconnectingBus) {
-        bus.follow(opens: false) { [weak self] event in
-            if case .opened(let connection) = event { self?.serve(connection) }
+        bus.follow(opens: false) { [self] event in
+            if case .opened(let connection) = event { serve(connection) }
         }
     }
 

@@ -3,6 +3,7 @@
 
 import DBus
 import Logging
+import PermissionCore
 import PermissionModel
 import System
 
@@ -31,6 +32,23 @@ struct SystemPoint: Sendable {
             service: BusNames.locationGateService, program: "permd-gate of GeoClue", use: "ask for the location",
             permissions: [.location]),
     ]
+}
+
+extension RequestSink {
+    /// What a service of the system asks about an app, for the queue. The session bus has no object of it.
+    ///
+    /// - Parameter device: The name of the device at hand, or empty; permd looks for none.
+    func systemRequest(
+        _ permission: Permission, by caller: Caller, device: String = "", at time: EpochSeconds,
+        _ requester: any Requester
+    ) -> Request {
+        let id = newID()
+        var request = Request(
+            id: id, path: "\(BusNames.guardRequestRoot)/\(id.number)", caller: caller, items: [.permission(permission)],
+            arrived: time, requester: requester)
+        request.device = device
+        return request
+    }
 }
 
 /// The links to all points, and GeoClue's agent, as one.
