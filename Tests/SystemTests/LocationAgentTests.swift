@@ -14,6 +14,7 @@ struct LocationAgentTests {
     private final class Bench {
         let system: PrivateBus
         let stage: Stage
+        private let deviceGuard: FakeGuard
         private var geoClue: FakeService?
         /// The unique names of those that have called AddAgent, each with its ID.
         let agents = EventLog<(name: String, id: String)>()
@@ -26,8 +27,6 @@ struct LocationAgentTests {
             stage = try await Stage(environment: deviceGuard.environment)
             try run()
         }
-
-        private let deviceGuard: FakeGuard
 
         func run() throws {
             let service = try FakeService(on: system)
@@ -59,15 +58,11 @@ struct LocationAgentTests {
                 interface: "org.freedesktop.GeoClue2.Agent", member: "AuthorizeApp",
                 [.string(app), .uint32(level)])
             let connection = try #require(other ?? geoClue?.connection)
-            return await withCheckedContinuation { continuation in
-                connection.call(call) { result in
-                    switch result {
-                    case .success(let reply):
-                        continuation.resume(
-                            returning: "\(reply.body[0].boolValue ?? false) \(reply.body[1].uint32Value ?? 99)")
-                    case .failure(let error): continuation.resume(returning: error.name)
-                    }
-                }
+            do throws(BusError) {
+                let reply = try await connection.call(call).body
+                return "\(reply[0].boolValue ?? false) \(reply[1].uint32Value ?? 99)"
+            } catch {
+                return error.name
             }
         }
 

@@ -16,25 +16,27 @@ public func fuzzOne(_ bytes: UnsafePointer<UInt8>?, _ size: Int) -> Int32 {
     let rest = UnsafeBufferPointer(start: bytes + 1, count: size - 1)
     switch bytes[0] % 7 {
     case 0, 1: readMessage(rest)
+    case 2: readRules(String(decoding: rest, as: UTF8.self))
+    case 3: readIdentity(String(decoding: rest, as: UTF8.self), rest)
     case 5:
         Loop.shared.adoptCurrentThread()
         // SAFETY: used within this call only, on this thread.
         nonisolated(unsafe) let rest = rest
         LoopActor.assumeIsolated { readRelayed(rest) }
     case 6: readNodes(String(decoding: rest, as: UTF8.self))
-    case 2: readRules(String(decoding: rest, as: UTF8.self))
-    case 3: readIdentity(String(decoding: rest, as: UTF8.self), rest)
     default: readEntry(String(decoding: rest, as: UTF8.self))
     }
     return 0
 }
 
+/// The caller releases the message.
+private func demarshaled(_ bytes: UnsafeBufferPointer<UInt8>) -> OpaquePointer? {
+    bytes.withMemoryRebound(to: CChar.self) { dbus_message_demarshal($0.baseAddress, Int32($0.count), nil) }
+}
+
 /// A decoded message has the signature of its body, and keeps it when encoded and decoded again.
 private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let raw = bytes.withMemoryRebound(to: CChar.self) {
-        dbus_message_demarshal($0.baseAddress, Int32($0.count), nil)
-    }
-    guard let raw else { return }
+    guard let raw = demarshaled(bytes) else { return }
     defer { dbus_message_unref(raw) }
     guard let message = read(raw) else { return }
     let signature = message.body.map(\.signature).joined()
@@ -49,10 +51,7 @@ private func readMessage(_ bytes: UnsafeBufferPointer<UInt8>) {
 /// What the gate reads of a message that it passes on, and the copies that it makes.
 @LoopActor
 private func readRelayed(_ bytes: UnsafeBufferPointer<UInt8>) {
-    let raw = bytes.withMemoryRebound(to: CChar.self) {
-        dbus_message_demarshal($0.baseAddress, Int32($0.count), nil)
-    }
-    guard let raw else { return }
+    guard let raw = demarshaled(bytes) else { return }
     defer { dbus_message_unref(raw) }
     let message = RelayMessage(raw)
     let header = message.header
