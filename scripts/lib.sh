@@ -15,6 +15,13 @@ suites_from_host() {
     (. /etc/os-release && tr ' ' '\n' <<<"$DEBIAN_SUITES" | sed -n "/^$VERSION_CODENAME\$/,\$p")
 }
 
+# has_terminal: whether somebody can answer prompts in a terminal; says so if not.
+has_terminal() {
+    if [ -t 0 ] && { : </dev/tty; } 2>/dev/null; then return; fi
+    echo "There is no terminal to answer in, so a scripted agent answers."
+    return 1
+}
+
 # Whether the headers of gtk4-layer-shell are installed.
 has_layer_shell() { pkg-config --exists gtk4-layer-shell-0; }
 

@@ -38,6 +38,15 @@ extension PermissionSettings {
     }
 }
 
+extension PermissionSettings {
+    /// Enables the extension.
+    /// - Returns: Whether the shell knows the extension.
+    /// - Throws: ``ClientError`` if the shell does not answer.
+    package func enableGnomeExtension() async throws -> Bool {
+        try await BusLink.shared(bus, identifiesDaemon: true).enableExtension()
+    }
+}
+
 extension BusLink {
     private static let shell = "org.gnome.Shell"
     private static let extensions = "org.gnome.Shell.Extensions"
@@ -50,6 +59,10 @@ extension BusLink {
         let allows = try? await property("UserExtensionsEnabled").boolValue
         return GnomeShell(
             version: SafeText.line(version), state: GnomeShell.State(info), allowsExtensions: allows ?? true)
+    }
+
+    fileprivate func enableExtension() async throws -> Bool {
+        try await ask(BusLink.extensions, "EnableExtension", GnomeShell.extensionName).boolValue ?? false
     }
 
     private func property(_ name: String) async throws -> Value {

@@ -33,6 +33,9 @@ package struct Runtime: Sendable {
     /// Whether files that it runs have names of Windows.
     package var isWine: Bool { names.contains("wine") }
 
+    /// Whether it is a shell, whose scripts mostly start other programs.
+    package var isShell: Bool { names == Runtime.all[0].names }
+
     package var isElectron: Bool { names.contains("electron") }
 
     /// Whether a command line is that of a process which Chromium has started for one of its tasks. Such a process writes its

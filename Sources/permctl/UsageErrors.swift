@@ -13,8 +13,9 @@ enum UsageErrors {
     /// The error for a command line whose verb does not exist; nil if it exists or is missing.
     static func unknownVerb(_ arguments: [String]) -> Failure? {
         guard let word = arguments.first, !word.hasPrefix("-"), word != "help" else { return nil }
-        let verbs = Permctl.configuration.subcommands.compactMap { $0.configuration.commandName }
-        guard !verbs.contains(word) else { return nil }
+        let subcommands = Permctl.configuration.subcommands.map { $0.configuration }
+        let verbs = subcommands.compactMap(\.commandName)
+        guard !verbs.contains(word), !subcommands.contains(where: { $0.aliases.contains(word) }) else { return nil }
         return Failure(.usage, "there is no verb “\(word)”; the verbs are \(verbs.joined(separator: ", "))")
     }
 }

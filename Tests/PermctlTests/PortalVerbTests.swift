@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// An installation of xdg-desktop-portal under a prefix of its own, and a home. A script prints the version.
-private struct PortalPlace {
+struct PortalPlace {
     private static let project = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
 
     let folder: TemporaryFolder

@@ -115,7 +115,7 @@ struct ShellTests {
             (["status", "--jso"], "Unknown option '--jso'. Did you mean '--json'?"),
             (["request", "camera", "--wait"], "Missing value for '--wait <seconds>'"),
             (["grant", "exe:/a"], "Missing expected argument '<permission>'"),
-            (["status", "opera"], "no app that permd knows matches “opera”; write the identity of another one as"),
+            (["status", "opera"], "no app that permd knows or that is installed matches “opera”; write the identity"),
         ] {
             let child = try stage.start(arguments, environment: ["XDG_DATA_DIRS": "/nonexistent"])
             var lines: [String] = []

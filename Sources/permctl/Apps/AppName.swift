@@ -14,8 +14,9 @@ struct AppName: ExpressibleByArgument {
         text = argument
     }
 
-    /// Returns a full identity unchanged, even that of an unknown app; otherwise the only known app whose identity
-    /// after its prefix equals, ends in, or contains the text.
+    /// Returns a full identity unchanged, even that of an unknown app; for a path, what the program there is when it runs;
+    /// otherwise the only app with that name among those that permd knows, then among the installed ones, or the only one
+    /// whose name contains the text.
     func resolve(_ settings: PermissionSettings) async throws -> AppID {
         if let app = AppID(text) {
             // An identity is shown with more escapes than it has.
@@ -35,38 +36,62 @@ struct AppName: ExpressibleByArgument {
     /// Whether the text is the identity or the whole name of the app, not a part of it.
     func isWhole(of app: AppID) -> Bool { [app.description, app.name, app.shortName].contains(text) }
 
-    static func choose(_ text: String, among apps: [AppID]) throws -> AppID {
-        let exact = apps.filter { $0.name == text || $0.shortName == text }
-        let matches = exact.isEmpty ? apps.filter { $0.name.contains(text) } : exact
-        switch matches.count {
-        case 1: return matches[0]
-        case 0: throw unknown(text)
-        default:
-            let list = matches.map { TerminalText("  \($0)") }.joined(separator: "\n")
-            throw Failure(.usage, "“\(text)” matches several apps; give the full identity of one:\n\(list)")
+    static func choose(_ text: String, among known: [AppID]) throws -> AppID {
+        let seen = known.filter { $0.name == text || $0.shortName == text }
+        if !seen.isEmpty { return try only(seen.map { InstalledApp(app: $0, text: "") }, text) }
+        if text.hasPrefix("/"), let real = Folders.realPath(text) { return try program(at: text, real) }
+        let installed = InstalledApps.matching(text)
+        let named = installed.filter { $0.isNamed(text) }
+        if !named.isEmpty { return try only(named, text) }
+        let parts = known.filter { $0.name.contains(text) }.map { InstalledApp(app: $0, text: "") }
+        return try only(parts.isEmpty ? installed : parts, text)
+    }
+
+    /// What a program is when it runs. What a script of a shell starts is told by its name, as `/usr/bin/firefox` starts
+    /// `/usr/lib/firefox/firefox`.
+    private static func program(at path: String, _ real: [UInt8]) throws -> AppID {
+        switch ProgramFile(real) {
+        case .app(let app): return app
+        case .unknown: throw Failure(.no, "\(path) is no program whose identity is known before it runs")
+        case .wrapper:
+            let name = Folders.fileName(of: real)
+            let started = InstalledApps.matching(name).filter { $0.app.kind == .exe && $0.isNamed(name) }
+            guard started.count == 1 else {
+                throw Failure(
+                    .no,
+                    """
+                    \(path) is a script, and the program that it starts has an identity of its own; permctl status shows \
+                    it once the program has asked, and permctl in-use while it uses a device
+                    """)
+            }
+            Output.errorLines("\(path) is a script, which starts \(started[0].app)")
+            return started[0].app
         }
     }
 
-    /// Names the installed apps that the text may mean, with their identities.
-    private static func unknown(_ text: String) -> Failure {
-        let forms: TerminalText = "flatpak:ID, snap:NAME or exe:/path"
-        let installed = InstalledApps.matching(text)
-        guard !installed.isEmpty else {
-            return Failure(
-                .no, "no app that permd knows matches “\(text)”; write the identity of another one as \(forms)")
+    /// So many candidates are listed at most.
+    private static let mostListed = 10
+
+    /// - Throws: ``Failure`` unless there is one, with the candidates.
+    private static func only(_ apps: [InstalledApp], _ text: String) throws -> AppID {
+        guard apps.count != 1 else { return apps[0].app }
+        guard !apps.isEmpty else {
+            throw Failure(
+                .no,
+                """
+                no app that permd knows or that is installed matches “\(text)”; write the identity of another one as \
+                flatpak:ID, snap:NAME or exe:/path
+                """)
         }
-        let width = installed.map { TerminalText($0.app.description).columns }.max() ?? 0
-        let list = installed.map { app -> TerminalText in
+        let width = apps.map { TerminalText($0.app.description).columns }.max() ?? 0
+        let lines = apps.prefix(mostListed).map { app -> TerminalText in
             let identity = TerminalText(app.app.description)
             return app.text.isEmpty
                 ? "  \(identity)" : "  \(identity)\(TerminalText.spaces(width - identity.columns))  \(app.text)"
         }
-        return Failure(
-            .no,
-            """
-            permd has not seen an app “\(text)” yet, so its full identity is needed. These are installed:
-            \(list.joined(separator: "\n"))
-            """)
+        let rest = apps.count - lines.count
+        let list = (lines + (rest > 0 ? ["  and \(rest) more"] : [])).joined(separator: "\n")
+        throw Failure(.usage, "“\(text)” matches several apps; give the full identity of one:\n\(list)")
     }
 
     /// - Throws: ``Failure`` for a text with the prefix of an identity that is none.
@@ -92,13 +117,12 @@ struct AppName: ExpressibleByArgument {
 }
 
 extension AppID {
-    /// The identity that the program has when it runs, for which the kernel follows links to the executable (realpath(3)),
-    /// but not to a script; itself if there is no such file.
+    /// The identity that the program has when it runs, for which links are followed (realpath(3)); itself if there are no
+    /// such files.
     func followingLinks() -> AppID {
-        guard let target = paths.first.flatMap({ Folders.realPath($0) }) else { return self }
-        let program = AppID.executable(StorePath.withoutVersion(target))
-        let script = String(Substring(name.utf8.drop { $0 != UInt8(ascii: ":") }))
-        return AppID("\(program)\(script)") ?? self
+        let files = paths.compactMap { Folders.realPath($0) }.map(StorePath.withoutVersion)
+        guard let program = files.first, files.count == paths.count else { return self }
+        return .executable(program, script: files.dropFirst().first)
     }
 
     /// Last parts of IDs that say nothing about the app, such as that of `org.telegram.desktop`.

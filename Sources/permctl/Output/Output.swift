@@ -112,7 +112,9 @@ enum Output {
         let encoder = JSONEncoder()
         encoder.outputFormatting =
             pretty ? [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes] : [.sortedKeys, .withoutEscapingSlashes]
-        write(escaped(String(decoding: try encoder.encode(value), as: UTF8.self)) + "\n", to: STDOUT_FILENO)
+        // The encoder breaks the line within an empty list, too. In strings, line breaks are escaped.
+        let text = String(decoding: try encoder.encode(value), as: UTF8.self).replacing(#/\[\n\n *\]/#, with: "[]")
+        write(escaped(text) + "\n", to: STDOUT_FILENO)
     }
 
     /// Escapes the characters in the JSON's strings that are unsafe on a terminal: the encoder does not escape controls

@@ -7,7 +7,7 @@ import PermissionTexts
 
 struct GrantVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "grant", abstract: "Grant a permission to an app.")
+        commandName: "grant", abstract: "Grant a permission to an app.", aliases: ["allow"])
 
     @OptionGroup var decision: DecisionArguments
     @Flag(help: "Do not ask, on a terminal, whether a part of a name means the app.")
@@ -27,7 +27,8 @@ struct DenyVerb: AsyncParsableCommand {
 
 struct DecisionArguments: ParsableArguments {
     @Argument(
-        help: "The app; a full identity may name an app that permd does not know yet.", completion: Completions.apps)
+        help: "The app: an identity, the path of a program, or the name of an app that is installed.",
+        completion: Completions.apps)
     var app: AppName
     @Argument(help: "The permission.")
     var permission: Permission
@@ -45,6 +46,9 @@ struct DecisionArguments: ParsableArguments {
             Output.errorLines("\(named) leads to \(app), which is the identity of the program when it runs")
         }
         if mayAsk, !name.isWhole(of: named) { try confirm(app) }
+        if app.paths.count == 1, case .wrapper = ProgramFile(Array(app.paths[0].utf8)) {
+            Output.complain("\(app) is a script: the program that it starts has an identity of its own, which counts")
+        }
         let duration = try time.duration()
         try await settings.set(verdict, app: app.description, permission: permission, duration: duration)
         if verdict == .grant { try await warnOfRule(app, settings) }

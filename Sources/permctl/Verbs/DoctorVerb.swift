@@ -19,6 +19,7 @@ struct DoctorVerb: AsyncParsableCommand {
         try output.list(findings, ["", "about", "finding", "what to do"], empty: "", json: findings.map(\.record)) {
             [$0.mark, Cell($0.about), Cell($0.wholeText), Cell($0.advice)]
         }
+        if !output.json, let first = Examination.first(findings) { Output.line("\nFirst: \(first)") }
         if findings.contains(where: { $0.state == .bad }) { throw Failure(.no) }
     }
 }
@@ -69,8 +70,21 @@ struct Finding {
     }
 }
 
-private struct Examination {
+struct Examination {
     let settings: PermissionSettings
+
+    /// What findings are about, in the order in which it is put right: what asks, then what brings apps to it.
+    private static let order = ["bus", "permd", "agent", "gnome", "portals", "enforcement", "guard", "gate"]
+
+    /// What to do first; nil if nothing has to be done.
+    static func first(_ findings: [Finding]) -> TerminalText? {
+        let open = findings.filter { $0.state == .bad || SetupStep($0) != nil }
+        let place = { (finding: Finding) in order.firstIndex(of: finding.about) ?? order.count }
+        guard let first = open.min(by: { place($0) < place($1) }) else { return nil }
+        guard SetupStep(first) != nil else { return TerminalText(first.advice) }
+        let steps = open.compactMap { SetupStep($0)?.subject }.joined(separator: ", ")
+        return "run permctl setup (\(steps))"
+    }
 
     func findings() async -> [Finding] {
         let bus = Finding(.good, "bus", "there is a session bus")
