@@ -123,9 +123,9 @@ struct HostilePromptTests {
     }
 
     /// The decoder writes the pixels of an icon, and nothing for other files, within its memory limit. Some versions of
-    /// librsvg can draw the costly filter within the limits.
+    /// librsvg can draw the costly filter within the limits, and some of GdkPixbuf leave the chunks of text out.
     @Test(arguments: [
-        ("good.png", true), ("good.svg", true), ("pixels.png", false), ("text.png", false), ("use.svg", false),
+        ("good.png", true), ("good.svg", true), ("pixels.png", false), ("text.png", nil), ("use.svg", false),
         ("filter.svg", nil), ("fifo", false), ("large.png", false), ("none", false),
     ])
     func iconsAreDecodedWithinBounds(_ name: String, _ isIcon: Bool?) async throws {
@@ -147,7 +147,7 @@ struct HostilePromptTests {
         let numbers = await decoding.output().split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         #expect(await decoding.waitForExit() == .exited(0))
         try #require(numbers.count == 2)
-        let sizes = [true: [8 + 96 * 96 * 4], false: [0]]
+        let sizes = [true: [8 + 96 * 96 * 4, 8 + 48 * 48 * 4], false: [0]]
         #expect((isIcon.flatMap { sizes[$0] } ?? sizes.values.flatMap(\.self)).contains(numbers[0]))
         #expect(numbers[1] < 200 << 10, "\(numbers[1]) KB")
     }

@@ -83,7 +83,7 @@ enum SetupStep: String {
         switch self {
         case .gnome: "Let GNOME Shell show the prompts, above every window?"
         case .portals: "Let portals ask through permd, for flatpaks, browsers and other apps?"
-        case .pipewire: "Start permd-pipewire, so that an app records only when it may?"
+        case .pipewire: "Start permd-pipewire, so that an app records only when it may? It restarts WirePlumber."
         }
     }
 
@@ -97,6 +97,8 @@ enum SetupStep: String {
             return ["GNOME Shell shows the prompts"]
         case .portals: return try PortalSwitch().enable(restarts: true) + ["portals ask through permd"]
         case .pipewire:
+            // It reads permd-pipewire's scripts when it starts.
+            _ = Program.output("systemctl", "--user", "try-restart", "wireplumber")
             guard Program.output("systemctl", "--user", "start", "permd-pipewire") != nil else {
                 throw Failure(.no, "permd-pipewire could not be started; see journalctl --user -u permd-pipewire")
             }
