@@ -9,13 +9,20 @@ package protocol NotificationCommand: Hashable, Sendable {
     var actionName: String { get }
 }
 
+package enum NotificationUrgency: UInt8, Sendable {
+    /// Seen when a person looks.
+    case low
+    case normal
+    /// Stays until it is closed, also above full-screen windows.
+    case critical
+}
+
 /// A notification. Its texts are plain.
 package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
     package var summary: String
     package var body: String
     package var icon: String
-    /// Whether it stays until it is closed, also above full-screen windows.
-    package var isCritical: Bool
+    package var urgency: NotificationUrgency
     /// Shown as buttons, if the server has buttons.
     package var actions: [Action]
 
@@ -29,11 +36,13 @@ package struct Notification<Command: NotificationCommand>: Sendable, Hashable {
         }
     }
 
-    package init(summary: String, body: String = "", icon: String, isCritical: Bool = false, actions: [Action] = []) {
+    package init(
+        summary: String, body: String = "", icon: String, urgency: NotificationUrgency = .normal, actions: [Action] = []
+    ) {
         self.summary = summary
         self.body = body
         self.icon = icon
-        self.isCritical = isCritical
+        self.urgency = urgency
         self.actions = actions
     }
 }
@@ -103,7 +112,7 @@ package final class NotificationServer<Key: Hashable & Sendable, Command: Notifi
     private func send(_ notification: Notification<Command>, _ key: Key) async {
         guard let server = await find() else { return onClosed(key) }
         let hints: [String: Value] = [
-            "urgency": .byte(notification.isCritical ? 2 : 1), "category": .string("device"),
+            "urgency": .byte(notification.urgency.rawValue), "category": .string("device"),
             "desktop-entry": .string(entry),
         ]
         let hasButtons = capabilities.contains("actions")

@@ -37,6 +37,12 @@ package struct Use: Sendable, Hashable {
 package enum UseChange: Sendable, Hashable {
     case started(Use)
     case ended(Use, at: EpochSeconds)
+
+    package var use: Use {
+        switch self {
+        case .started(let use), .ended(let use, _): use
+        }
+    }
 }
 
 /// A process that has a device's node open.

@@ -47,6 +47,12 @@ final class Coordinator {
     private(set) lazy var indicator = IndicatorService(connection: connection, log: log) { [policy] in
         policy.configuration.indicator == .yes
     }
+    private lazy var unusedGrants = UnusedGrants(
+        store: store, now: now, days: { [policy] in policy.configuration.unusedDays },
+        isInUse: { [usage] app, permission in
+            usage.uses.contains { $0.app == app && $0.device.permission == permission }
+        },
+        onEnd: { [weak self] in self?.tookBack($0) })
     private var timers: [TimerID: LoopTimer] = [:]
     /// Events that wait until the effects of earlier ones are complete.
     private var inbox: [QueueEvent] = []
@@ -122,6 +128,7 @@ final class Coordinator {
         usage.isAskedAbout = { [weak systemPoints] in systemPoints?.isAsking(about: $0, $1) ?? false }
         systemPoints.onSettled = { [weak usage] in usage?.reconsider() }
         systemPoints.serve(self, usage, on: connection)
+        unusedGrants.start()
     }
 
     // MARK: The queue
@@ -180,6 +187,9 @@ final class Coordinator {
     private func respond(_ request: Request, _ reply: Reply) {
         if request.place != nil { log("is answered: \(reply.text)", of: request) }
         settingsInterface.notifyRequest(request, reply.code.text)
+        for (permission, status) in reply.statuses where status == .granted {
+            store.noteUse(request.caller.app, permission)
+        }
         request.requester.respond(reply)
     }
 
@@ -234,6 +244,7 @@ final class Coordinator {
     }
 
     private func usesChanged(_ changes: [UseChange]) {
+        for use in changes.map(\.use) { if let app = use.app { store.noteUse(app, use.device.permission) } }
         usageInterface.notify(changes)
         indicator.changed(isInUse: !usage.uses.isEmpty)
     }
@@ -243,6 +254,7 @@ final class Coordinator {
         feed(.configurationChanged(policy.configuration))
         enforcement.notify(nil, nil)
         reevaluate(nil)
+        unusedGrants.check()
     }
 
     /// Logs a step in the progress of a request.
@@ -269,6 +281,7 @@ final class Coordinator {
     func detach() {
         guard !isDetached else { return }
         feed(.disconnected)
+        unusedGrants.stop()
         systemPoints.pause()
         usage.disconnected()
         isDetached = true

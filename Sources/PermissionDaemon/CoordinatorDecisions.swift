@@ -103,6 +103,16 @@ extension Coordinator: SettingsCalls, PortalDecisions {
         }
     }
 
+    /// Grants were taken back, and the store has reported their end.
+    func tookBack(_ grants: [Decision]) {
+        for grant in grants {
+            log.notice(
+                "\(grant.permission.rawValue) was taken back from \(grant.app), which has not used it for \(policy.configuration.unusedDays) days",
+                metadata: ["app": "\(grant.app)", "permission": "\(grant.permission.rawValue)"])
+        }
+        indicator.tookBack()
+    }
+
     /// A permission was switched off or on for every app.
     private func switched(_ permission: Permission) {
         guard !isDetached else { return }

@@ -239,11 +239,12 @@ final class Daemon {
         let points = SystemPoints(
             pointConnections.map {
                 PointLink(
-                    $0, processes: processes, facts: facts, devices: parts.devices, now: Daemon.wallClock, log: log)
+                    $0, processes: processes, facts: facts, devices: parts.devices, now: Daemon.wallClock, log: log,
+                    onUse: parts.store.noteUse)
             },
             locationAgent: LocationAgent(
                 bus: systemBus, objects: systemObjects, facts: facts, now: Daemon.wallClock, log: log,
-                isGated: { gate?.isRegistered == true }))
+                isGated: { gate?.isRegistered == true }, onUse: parts.store.noteUse))
         systemPoints = points
         return points
     }

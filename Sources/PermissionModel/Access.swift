@@ -21,6 +21,8 @@ package enum GrantEnd: String, Sendable, Hashable, CaseIterable {
     case session
     /// The process, or the instance of its sandbox, has ended for which it held.
     case exit
+    /// Nobody has used it for so long that it was taken back.
+    case unused
     /// A person has switched the permission off for every app.
     case `switch`
 

@@ -64,6 +64,8 @@ public enum Author: String, Sendable, Hashable {
     case timeout
     /// The dismissal throttle.
     case throttle
+    /// The end of the time for which a grant may stay unused.
+    case unused
     /// None of these, for example for a withdrawn request.
     case nobody = ""
 }

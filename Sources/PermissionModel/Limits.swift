@@ -75,6 +75,8 @@ package struct Configuration: Sendable, Hashable {
     package var historyRows: Int = 10_000
     /// `MaxDays`: days for which rows of the history are kept.
     package var historyDays: Int = 90
+    /// `UnusedDays`: days without a use after which a grant for ever is taken back; 0 means never.
+    package var unusedDays: Int = 90
     /// `Ask`: whom enforcement points ask.
     package var ask = AskScope.sandboxed
     /// `Enabled` of `[Indicator]`: whether `permd-indicator` is started when something is used or granted for ever.

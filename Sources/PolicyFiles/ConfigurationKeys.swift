@@ -13,6 +13,7 @@ extension Configuration: FileConfiguration {
         .number("Limits", "Waiting", 1...1_000_000) { $0.waiting = Int($1) },
         .number("History", "MaxRows", 0...10_000_000) { $0.historyRows = Int($1) },
         .number("History", "MaxDays", 0...36_500) { $0.historyDays = Int($1) },
+        .number("Decisions", "UnusedDays", 0...36_500) { $0.unusedDays = Int($1) },
         .word("Enforcement", "Ask") { $0.ask = $1 },
         .word("Indicator", "Enabled") { $0.indicator = $1 },
     ]

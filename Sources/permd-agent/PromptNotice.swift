@@ -29,7 +29,7 @@ final class PromptNotice {
         let label = Texts.text("Show")
         let actions = [Command.body, .button].map { Notification.Action(command: $0, label: label) }
         server.show(
-            Notification(summary: question, icon: AgentProgram.entry, isCritical: true, actions: actions), .prompt)
+            Notification(summary: question, icon: AgentProgram.entry, urgency: .critical, actions: actions), .prompt)
     }
 
     func close() { server?.close(.prompt) }

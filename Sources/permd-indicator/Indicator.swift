@@ -67,6 +67,7 @@ final class Indicator {
         hasRead = true
         show()
         await notifications.announceGrants()
+        await notifications.announceTakenBack()
     }
 
     private func handle(_ event: SettingsEvent) async {
@@ -85,6 +86,7 @@ final class Indicator {
             }
             notifications.decided(used, verdict)
             if verdict == .grant { await notifications.announceGrants() }
+            if verdict == nil { await notifications.announceTakenBack() }
         case .switchChanged(let permission, let isOn):
             switches[permission] = isOn
             for group in list.groups where group.used.permission == permission {
@@ -160,6 +162,7 @@ final class Indicator {
         case .turn(let permission, let isOn): turn(permission, on: isOn)
         case .openPermissions: onLoop { [settings] in await settings.openWindow(token: token) }
         case .undo(let grant): onLoop { [notifications] in await notifications.undo(grant) }
+        case .giveBack(let grants): onLoop { [notifications] in await notifications.giveBack(grants) }
         }
     }
 
@@ -197,4 +200,6 @@ enum Command: Sendable, Hashable {
     case turn(Permission, on: Bool)
     case openPermissions
     case undo(NewGrant)
+    /// Grants again what was taken back because nobody used it.
+    case giveBack([UsedPermission])
 }

@@ -36,6 +36,27 @@ extension UseTexts {
             summary: Texts.text(words.mayAlways, Texts.isolated(name)), icon: words.icon, actions: [undo])
     }
 
+    /// So many apps are named at most.
+    private static let mostNamed = 6
+
+    /// - Parameter apps: Their names, with what was taken back from each.
+    static func takenBack(
+        _ apps: [(name: String, permissions: [Permission])], _ grants: [UsedPermission]
+    ) -> Notification {
+        let names = apps.prefix(mostNamed).map { app in
+            let permissions = app.permissions.map { Texts.text(PermissionText.of($0).name) }.joined(separator: ", ")
+            return "\(Texts.isolated(app.name)): \(permissions)"
+        }
+        let rest = apps.count > mostNamed ? ["…"] : []
+        return Notification(
+            summary: Texts.text("Taken back, because nobody used it"),
+            body: (names + rest).joined(separator: "\n"), icon: "edit-undo-symbolic", urgency: .low,
+            actions: [
+                Notification.Action(command: .giveBack(grants), label: Texts.text("Undo")),
+                Notification.Action(command: .openPermissions, label: Texts.text("Permissions…")),
+            ])
+    }
+
     private static func sentence(_ status: Status) -> String {
         switch status {
         case .granted, .unavailable: ""

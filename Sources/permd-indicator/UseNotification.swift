@@ -8,6 +8,7 @@ typealias UseServer = NotificationServer<NotificationKey, Command>
 enum NotificationKey: Sendable, Hashable {
     case use(UsedPermission)
     case grant(UsedPermission)
+    case takenBack
     case failure
 }
 
@@ -18,7 +19,7 @@ extension Command: NotificationCommand {
         case .stop: "stop"
         case .turn: "switch"
         case .openPermissions: "permissions"
-        case .undo: "undo"
+        case .undo, .giveBack: "undo"
         }
     }
 }

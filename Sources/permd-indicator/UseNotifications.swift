@@ -22,6 +22,8 @@ final class UseNotifications {
     private static let recentRows = 16
     /// Milliseconds for which Undo is offered.
     private static let undoTime: Int64 = 120_000
+    /// Milliseconds for which it is offered to give back what nobody used: a person may look later.
+    private static let giveBackTime: Int64 = 600_000
     /// Milliseconds between two notifications about the same app and permission: an app that opens a device again and
     /// again is not reported each time.
     private static let interval: Int64 = 60_000
@@ -40,6 +42,10 @@ final class UseNotifications {
     private var open: [UsedPermission: UseGroup] = [:]
     private var undoable: [UsedPermission: LoopTimer] = [:]
     private var announced: Set<NewGrant> = []
+    /// What is offered to be given back.
+    private var takenBack: [UsedPermission] = []
+    private var takenBackEnd: LoopTimer?
+    private var isAskingForTakenBack = false
     /// Whether notifications are shown at all, or the panel's item instead.
     private var isActive = false
     private var times: [(key: NotificationKey, time: Int64)] = []
@@ -52,12 +58,13 @@ final class UseNotifications {
     }
 
     /// Whether a person can still undo something.
-    var isWaiting: Bool { !undoable.isEmpty }
+    var isWaiting: Bool { !undoable.isEmpty || takenBackEnd != nil }
 
     private func closed(_ key: NotificationKey) {
         switch key {
         case .use(let used): open[used] = nil
         case .grant(let used): endUndo(used)
+        case .takenBack: endTakenBack()
         case .failure: break
         }
     }
@@ -211,5 +218,63 @@ final class UseNotifications {
         }
         server.close(.grant(grant.used))
         endUndo(grant.used)
+    }
+}
+
+// Grants that were taken back.
+extension UseNotifications {
+    /// Tells, in one notification, of the grants that permd has just taken back because nobody used them.
+    func announceTakenBack() async {
+        guard !isAskingForTakenBack else { return }
+        isAskingForTakenBack = true
+        let since = EpochSeconds(time(nil)) - UseNotifications.newness
+        let rows = (try? await settings.history(outcome: .reset, since: since)) ?? []
+        isAskingForTakenBack = false
+        let new = rows.filter { $0.by == .unused }.compactMap { row in
+            row.app.flatMap { app in row.item.permission.map { UsedPermission(app: app, permission: $0) } }
+        }.filter { !takenBack.contains($0) }
+        guard !new.isEmpty else { return }
+        takenBack += new
+        await showTakenBack()
+    }
+
+    private func showTakenBack() async {
+        let grants = takenBack
+        var apps: [(name: String, permissions: [Permission])] = []
+        for (app, used) in Dictionary(grouping: grants, by: \.app) {
+            guard let app, let rows = try? await settings.statuses(app: app.description) else { continue }
+            apps.append((SafeText.title(rows.first?.appName ?? ""), used.map(\.permission).sorted()))
+        }
+        guard grants == takenBack else { return await showTakenBack() }
+        takenBackEnd?.cancel()
+        takenBackEnd = Loop.shared.after(milliseconds: UseNotifications.giveBackTime) { [weak self] in
+            self?.server.close(.takenBack)
+            self?.endTakenBack()
+        }
+        server.show(UseTexts.takenBack(apps.sorted { $0.name < $1.name }, grants), .takenBack)
+    }
+
+    private func endTakenBack() {
+        takenBack = []
+        takenBackEnd?.cancel()
+        takenBackEnd = nil
+        onIdle()
+    }
+
+    /// Grants them again, where nothing else was decided meanwhile.
+    func giveBack(_ grants: [UsedPermission]) async {
+        do throws(ClientError) {
+            for used in grants {
+                guard let app = used.app?.description else { continue }
+                let item = PromptItem.permission(used.permission)
+                guard try await settings.decisions(app: app, item: item).isEmpty else { continue }
+                try await settings.set(
+                    .grant, app: app, permission: used.permission, duration: .always, by: .person)
+            }
+        } catch {
+            notify(failure: error)
+        }
+        server.close(.takenBack)
+        endTakenBack()
     }
 }

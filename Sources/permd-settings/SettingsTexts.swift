@@ -43,6 +43,7 @@ extension Texts {
         case .administrator: Texts.text("by an administrator's rule")
         case .timeout: Texts.text("without an answer in time")
         case .throttle: Texts.text("while questions were paused")
+        case .unused: Texts.text("because nobody used it")
         case .nobody: ""
         }
     }

@@ -63,6 +63,25 @@ struct GnomePanelTests {
         await app.end()
         await stage.end()
     }
+
+    /// The shell tells of what permd has taken back while nobody used it, and gives it back.
+    @Test func whatNobodyUses() async throws {
+        let stage = try await GnomeStage()
+        let grant: [Value] = [.string(GnomePanelTests.app), .string("camera"), .string("grant"), .properties([:])]
+        _ = try await stage.call(BusNames.policy, "SetDecision", grant)
+        await stage.permd.stop()
+        try await OldGrants.make(days: 61, on: stage.permd.bus)
+        try await stage.permd.start()
+        try stage.permd.root.write("[Decisions]\nUnusedDays=60\n", to: "etc/permd/permd.conf")
+        let told = "Main.messageTray.getSources().flatMap(source => source.notifications)"
+        try await stage.until("the notification") { try await stage.isTrue("\(told).length") }
+        let texts = try await stage.read("\(told).flatMap(({title, body}) => [title, body])", as: [String].self)
+        #expect(texts == ["Taken back, because nobody used it", "org.example.Video: Camera"])
+        #expect(try await stage.decisions() == [])
+        try await stage.eval("\(told)[0].actions[0].activate()")
+        try await stage.until("the grant") { try await stage.decisions() == ["camera grant always person"] }
+        await stage.end()
+    }
 }
 
 extension GnomeStage {

@@ -120,7 +120,7 @@ export class Daemon extends EventEmitter {
     }
 }
 
-function callBus(name, path, iface, method, parameters, cancellable) {
+export function callBus(name, path, iface, method, parameters, cancellable) {
     return new Promise((resolve, reject) => {
         Gio.DBus.session.call(name, path, iface, method, parameters, null, Gio.DBusCallFlags.NO_AUTO_START, -1,
             cancellable, (connection, result) => {

@@ -8,6 +8,7 @@ import {Agent} from './agent.js';
 import {Daemon} from './daemon.js';
 import {Indicator} from './indicator.js';
 import {Switches} from './switches.js';
+import {TakenBack} from './takenBack.js';
 
 export default class PermdExtension extends Extension {
     enable() {
@@ -17,7 +18,10 @@ export default class PermdExtension extends Extension {
             bindtextdomain(this.metadata['gettext-domain'], catalogs.get_path());
 
         this._daemon = new Daemon();
-        this._parts = [new Agent(this._daemon), new Indicator(this._daemon), new Switches(this._daemon)];
+        this._parts = [
+            new Agent(this._daemon), new Indicator(this._daemon), new Switches(this._daemon),
+            new TakenBack(this._daemon),
+        ];
         this._daemon.start();
     }
 

@@ -34,6 +34,8 @@ final class LocationAgent {
     private let log: Logger
     /// Whether the gate before GeoClue asks this permd, so that whoever gets this far is allowed.
     private let isGated: @LoopActor () -> Bool
+    /// Called when an app gets the location because of what is granted to it.
+    private let onUse: @LoopActor (AppID, Permission) -> Void
     /// Nil while permd serves no session bus.
     private weak var requests: (any RequestSink)?
     private weak var session: Connection?
@@ -49,9 +51,11 @@ final class LocationAgent {
 
     init(
         bus: ReconnectingBus, objects: SystemBusObjects, facts: CurrentFacts,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger, isGated: @escaping @LoopActor () -> Bool
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger, isGated: @escaping @LoopActor () -> Bool,
+        onUse: @escaping @LoopActor (AppID, Permission) -> Void
     ) {
         (self.bus, self.facts, self.now, self.log, self.isGated) = (bus, facts, now, log, isGated)
+        self.onUse = onUse
         objects.add(served, at: LocationAgent.object)
     }
 
@@ -174,7 +178,9 @@ final class LocationAgent {
         }
         let caller = Caller(connection: GeoClueProbe.service, app: app, process: process)
         switch facts.access(to: .location, for: caller).access {
-        case .allowed: answer(true)
+        case .allowed:
+            onUse(app, .location)
+            answer(true)
         case .refused: answer(false)
         case .ask: if isGated() { answer(true) } else { ask(caller, answer) }
         }

@@ -17,6 +17,8 @@ final class PointLink {
     private let devices: DeviceCatalog
     private let now: @Sendable () -> EpochSeconds
     private let unidentified: BoundedLog
+    /// Called when a process is let through because of what is granted to its app.
+    private let onUse: @LoopActor (AppID, Permission) -> Void
     /// Called when a question needs no answer any more.
     var onSettled: (@LoopActor () -> Void)?
     /// Nil before permd serves its session bus, and while that is lost.
@@ -29,8 +31,10 @@ final class PointLink {
     ///   queue takes no more, either.
     init(
         _ connection: PointConnection, processes: ProcessIdentifier, facts: CurrentFacts, devices: DeviceCatalog,
-        now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024
+        now: @escaping @Sendable () -> EpochSeconds, log: Logger, maximumAsked: Int = 1024,
+        onUse: @escaping @LoopActor (AppID, Permission) -> Void = { _, _ in }
     ) {
+        self.onUse = onUse
         self.maximumAsked = maximumAsked
         self.connection = connection
         self.processes = processes
@@ -124,7 +128,9 @@ final class PointLink {
         guard let caller = request.caller, request.id == nil else { return }
         let attempt = request.attempt
         switch facts.access(to: attempt.permission, for: caller).access {
-        case .allowed: return answer(attempt.number, .granted)
+        case .allowed:
+            onUse(caller.app, attempt.permission)
+            return answer(attempt.number, .granted)
         case .refused: return answer(attempt.number, .denied)
         case .ask: break
         }

@@ -11,6 +11,7 @@ final class DecisionStore {
     let queue: StoreQueue
     let history: StoreHistory
     let switches: Switches
+    private let lastUses: LastUses
     let log: Logger
     /// How many decisions are kept.
     let maximum: Int
@@ -52,6 +53,7 @@ final class DecisionStore {
         queue = StoreQueue(paths: paths, log: log)
         history = StoreHistory(queue, now: now)
         switches = Switches(queue, history, now: now)
+        lastUses = LastUses(queue, now: now)
         queue.pendingResets = { [weak self] in self.map { Array($0.memory.pendingResets) } ?? [] }
         queue.onRead = { [weak self] in self?.read($0) }
         processes.onExit = { [weak self] in self?.exited($0) }
@@ -61,6 +63,7 @@ final class DecisionStore {
     private func read(_ facts: StoredFacts) {
         memory.read(facts.decisions.map(limited), atMost: maximum)
         isRead = true
+        lastUses.read(facts.lastUses)
         let turned = switches.read(facts.off)
         onChange?(.read(switches: turned))
         noticeEnds()
@@ -226,7 +229,7 @@ final class DecisionStore {
     /// Notices decisions that have ended, and waits for the next end of an `until`. They end without this; see
     /// Decision.isInForce.
     func noticeEnds() {
-        end { !isInForce($0) }
+        end(by: { GrantEnd(of: $0.duration) }, where: { !isInForce($0) })
         for timer in nextEnds { timer.cancel() }
         nextEnds = [
             memory.firstEnd.map { Loop.shared.at(epochSeconds: $0) { [weak self] in self?.noticeEnds() } },
@@ -236,20 +239,38 @@ final class DecisionStore {
         ].compactMap(\.self)
     }
 
+    /// The app uses what it is granted.
+    func noteUse(_ app: AppID, _ permission: Permission) {
+        if let grant = appDecision(app, permission), grant.isForEver { lastUses.note(grant) }
+    }
+
+    /// Ends the grants for ever that nobody has used since that time, with a row of history for each.
+    func endUnused(since time: EpochSeconds, unless isInUse: (AppID, Permission) -> Bool) -> [Decision] {
+        let isOver = { [lastUses] (decision: Decision) in
+            decision.isForEver && lastUses.time(of: decision) < time && !isInUse(decision.app, decision.permission)
+        }
+        let ended = end(by: { _ in .unused }, where: isOver)
+        history.record(ended.map { HistoryRow(resetOf: $0.app, $0.permission, by: .unused, at: now()) })
+        queue.add(writes: true, inBackground: true, LastUseRows.trim) { _ in }
+        return ended
+    }
+
     /// Ends the `once` decisions of a process that has exited, or those of one app that the process holds for it.
     func exited(_ process: ProcessKey, of app: AppID? = nil) {
-        end { $0.process == process && (app == nil || app == $0.app) }
+        end(by: { GrantEnd(of: $0.duration) }, where: { $0.process == process && (app == nil || app == $0.app) })
     }
 
     /// Removes decisions from memory. Their rows, which have no effect, are removed when that is possible.
-    private func end(where isOver: (Decision) -> Bool) {
-        let ended = memory.remove(ending: { GrantEnd(of: $0.duration) }, where: isOver)
-        guard !ended.isEmpty else { return }
+    @discardableResult
+    private func end(by why: (Decision) -> GrantEnd?, where isOver: (Decision) -> Bool) -> [Decision] {
+        let ended = memory.remove(ending: why, where: isOver)
+        guard !ended.isEmpty else { return [] }
         queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
             for decision in ended { try DecisionRows.delete(decision, database) }
         } then: { _ in
         }
         onChange?(.ended(StoreReport(gone: ended).changes))
+        return ended
     }
 
     // MARK: The file
@@ -268,4 +289,8 @@ final class DecisionStore {
         for timer in nextEnds { timer.cancel() }
         queue.close(then: then)
     }
+}
+
+extension Decision {
+    fileprivate var isForEver: Bool { verdict == .grant && duration == .always }
 }

@@ -52,5 +52,12 @@ struct Schema: Sendable {
             """,
             // The permissions that are switched off for every app.
             "CREATE TABLE switched_off (permission TEXT PRIMARY KEY) WITHOUT ROWID",
+            // When an app was last known to use a permission. Of the grants that were there before, it is not known.
+            """
+            CREATE TABLE last_use (
+                app TEXT NOT NULL, permission TEXT NOT NULL, time INTEGER NOT NULL,
+                PRIMARY KEY (app, permission)) WITHOUT ROWID;
+            INSERT INTO last_use SELECT DISTINCT app, permission, CAST(strftime('%s', 'now') AS INTEGER) FROM decision;
+            """,
         ])
 }

@@ -80,7 +80,9 @@ final class StoreFile: @unchecked Sendable {
             guard let database else { return nil }
             do throws(DatabaseError) {
                 try checkFiles()
-                return StoredFacts(decisions: try DecisionRows.all(database), off: try SwitchRows.all(database))
+                return StoredFacts(
+                    decisions: try DecisionRows.all(database), off: try SwitchRows.all(database),
+                    lastUses: try LastUseRows.all(database))
             } catch {
                 _ = failed(error, inBackground: true)
             }

@@ -129,6 +129,7 @@ struct StoredFacts: Sendable {
     var decisions: [Decision] = []
     /// The permissions that are switched off.
     var off: Set<Permission> = []
+    var lastUses: [LastUse] = []
 }
 
 /// What a daemon that starts goes on with, apart from facts and rule files.

@@ -31,6 +31,9 @@ final class IndicatorService {
         if decisions.contains(where: { $0.verdict == .grant && $0.duration == .always }) { start() }
     }
 
+    /// Grants were taken back because nobody used them.
+    func tookBack() { start() }
+
     /// Does nothing if it runs already. There is no second attempt: an indicator that is not installed, or that the user
     /// has masked, is no error.
     private func start() {
