@@ -26,7 +26,7 @@ struct Permctl: AsyncParsableCommand {
         subcommands: [
             StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, OffVerb.self, OnVerb.self, RequestVerb.self,
             QueueVerb.self,
-            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
+            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, SummaryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
             SetupVerb.self, DoctorVerb.self, CheckVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
         ])
 

@@ -14,9 +14,10 @@ import SystemPoint
 
 @LoopActor
 final class GuardService {
-    /// Nanoseconds in which a thread has to be claimed. Far longer than that takes, also on a busy machine; until then it
-    /// repeats its call, which takes a processor.
-    private static let claimTime: UInt64 = 1_000_000_000
+    /// Nanoseconds in which a thread has to be claimed; until then it repeats its call, which takes a processor. It takes
+    /// microseconds, but this program may get no processor for seconds, as on a machine that swaps or is emulated. What
+    /// fails by then fails for long: a session manager that may not look at a card leaves it out.
+    private static let claimTime: UInt64 = 10_000_000_000
     /// The events that a thread counts for which cannot be attached to at once: with as many as a user may cause, this program
     /// would do nothing else.
     private static let costOfWaiting: UInt32 = 20
