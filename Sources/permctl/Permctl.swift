@@ -25,9 +25,9 @@ struct Permctl: AsyncParsableCommand {
         version: "permctl \(version)",
         subcommands: [
             StatusVerb.self, GrantVerb.self, DenyVerb.self, ResetVerb.self, OffVerb.self, OnVerb.self, RequestVerb.self,
-            QueueVerb.self,
-            DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, SummaryVerb.self, InUseVerb.self, MonitorVerb.self, AgentVerb.self,
-            SetupVerb.self, DoctorVerb.self, CheckVerb.self, PortalVerb.self, ExportVerb.self, ImportVerb.self,
+            QueueVerb.self, DevicesVerb.self, RestrictionsVerb.self, HistoryVerb.self, SummaryVerb.self, InUseVerb.self,
+            MonitorVerb.self, AgentVerb.self, SetupVerb.self, DoctorVerb.self, CheckVerb.self, PortalVerb.self,
+            ExportVerb.self, ImportVerb.self,
         ])
 
     /// Runs the command that the arguments are, and exits with its status. Everything runs on the calling thread.

@@ -22,6 +22,7 @@ final class MainWindow {
     private let appsPage: AppsPage
     private let permissionsPage: PermissionsPage
     private let historyPage: HistoryPage
+    private let weekPage: WeekPage
     private let appPage: AppPage
     private let kindPage: KindPage
     /// The pages on the way here, the shown one last.
@@ -36,6 +37,7 @@ final class MainWindow {
         appsPage = AppsPage(model)
         permissionsPage = PermissionsPage(model, changes)
         historyPage = HistoryPage(model)
+        weekPage = WeekPage(model)
         appPage = AppPage(model, changes)
         kindPage = KindPage(model, changes)
         Style.install()
@@ -63,6 +65,7 @@ final class MainWindow {
         cadw_pages_add(
             pages, historyPage.list.widget, "history", Texts.text("History"), "document-open-recent-symbolic")
         let switcher = cadw_switcher_new(pages, title)!
+        cadw_pages_add(pages, weekPage.widget, "week", Texts.text("Week"), "x-office-calendar-symbolic")
         let main = Widgets.box(
             GTK_ORIENTATION_VERTICAL, cadw_header_new(switcher), inUse.widget, pages.expands(),
             cadw_switcher_bar_new(pages, switcher))
@@ -80,7 +83,7 @@ final class MainWindow {
         model.onChange { [unowned self] part in
             if part == .presence { showPlace() }
         }
-        for page in [appsPage.onOpen, historyPage.onOpen, kindPage.onOpen, inUse.onOpen] {
+        for page in [appsPage.onOpen, historyPage.onOpen, weekPage.onOpen, kindPage.onOpen, inUse.onOpen] {
             page.body = { [unowned self] in go(.app($0)) }
         }
         permissionsPage.onOpen.body = { [unowned self] in go(.kind($0)) }
@@ -98,7 +101,7 @@ final class MainWindow {
         action(application, "close", "<Control>w", "<Control>q") { [unowned self] in
             gtk_window_close(cadw_window(window))
         }
-        for (number, page) in ["apps", "permissions", "history"].enumerated() {
+        for (number, page) in ["apps", "permissions", "history", "week"].enumerated() {
             action(application, page, "<Alt>\(number + 1)", nil) { [unowned self] in
                 trail = [.main]
                 showPlace()
@@ -134,7 +137,7 @@ final class MainWindow {
         default:
             switch cadw_pages_shown(pages).map({ String(cString: $0) }) {
             case "history": historyPage.list.focus()
-            case "permissions": break
+            case "permissions", "week": break
             default: appsPage.list.focus()
             }
         }
