@@ -13,6 +13,8 @@ public struct AgentPrompt: Sendable, Identifiable {
         public let id: PromptItem
         /// The name of the device that the app would get; empty if it has no name.
         public let deviceName: String
+        /// The name of another app that uses such a device now, where only one can; empty if none does.
+        public let usedBy: String
         /// Why the app wants it, in the app's words; may be empty.
         public let reason: String
         /// The dialog of the portal through which the app asks; nil if it asks permd itself. For a question that only
@@ -20,9 +22,12 @@ public struct AgentPrompt: Sendable, Identifiable {
         public let dialog: PortalDialog?
 
         /// Creates an item, for tests of an agent.
-        public init(id: PromptItem, deviceName: String, reason: String, dialog: PortalDialog? = nil) {
+        public init(
+            id: PromptItem, deviceName: String, usedBy: String = "", reason: String, dialog: PortalDialog? = nil
+        ) {
             self.id = id
             self.deviceName = deviceName
+            self.usedBy = usedBy
             self.reason = reason
             self.dialog = dialog
         }
@@ -141,7 +146,7 @@ public struct AgentPrompt: Sendable, Identifiable {
             else { return nil }
             return Item(
                 id: item, deviceName: SafeText.title(row.text("device_name")),
-                reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
+                usedBy: SafeText.name(row.text("used_by")), reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
         }
         let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Kind.init(rawValue:))
         durations = offered.enumerated().filter { !offered[..<$0.offset].contains($0.element) }.map(\.element)

@@ -207,7 +207,8 @@ final class Coordinator {
         let app = prompt.request.caller.app
         log("gets its prompt from the agent of \(agent.connection)", of: prompt.request)
         let deviceName = { @LoopActor [devices] permission in devices.defaultDevice(permission)?.name ?? "" }
-        agents.show(prompt, to: agent, deviceName: deviceName) { [weak self] result in
+        let users = userOfCamera(besides: app, named: prompt.request.device ?? deviceName(.camera))
+        agents.show(prompt, to: agent, users: users, deviceName: deviceName) { [weak self] result in
             switch result {
             case .answered(let answer): self?.feed(.agentAnswered(agent, prompt.id, answer))
             case .failed(let why):
@@ -217,6 +218,14 @@ final class Coordinator {
             case .left: self?.feed(.agentLeft(connection: agent.connection))
             }
         }
+    }
+
+    /// Several apps can use a microphone at once, but a camera gives its images to one.
+    private func userOfCamera(besides app: AppID, named name: String) -> [Permission: AppID] {
+        let use = usage.uses.first {
+            $0.device.permission == .camera && $0.device.name == name && !$0.isServer && $0.app != app
+        }
+        return use?.app.map { [.camera: $0] } ?? [:]
     }
 
     // MARK: Other events

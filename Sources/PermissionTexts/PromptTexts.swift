@@ -43,6 +43,14 @@ public enum PromptTexts {
         return words.isEmpty ? "" : Texts.text("“%@”", Texts.isolated(words))
     }
 
+    /// The device that the app would get, and who else uses it; empty if neither is known.
+    ///
+    /// - Parameter name: The device's, if it has changed.
+    public static func device(_ item: AgentPrompt.Item, name: String? = nil) -> String {
+        let user = item.usedBy.isEmpty ? "" : Texts.text("in use by %@", Texts.isolated(item.usedBy))
+        return [name ?? item.deviceName, user].filter { !$0.isEmpty }.joined(separator: " · ")
+    }
+
     /// What is said between the question and the answers.
     public struct Reasons: Sendable {
         /// The app's reason, if it is the same for all that is asked; else empty.

@@ -41,7 +41,7 @@ final class PromptPage {
     let otherButtons: [Widget]
     private let behind: Widget
     /// By what is asked about, the label of its device, and its switch if it has one.
-    private var devices: [PromptItem: (label: Widget, onOff: Widget?)] = [:]
+    private var devices: [PromptItem: (item: AgentPrompt.Item, label: Widget, onOff: Widget?)] = [:]
     private let refusal: Widget
     /// Why no answer counts yet.
     let asleep: Widget
@@ -146,9 +146,10 @@ final class PromptPage {
     func show(_ deviceNames: [PromptItem: String]) {
         for (item, name) in deviceNames {
             guard let row = devices[item] else { continue }
-            gtk_label_set_text(cadw_label(row.label), name)
+            let words = PromptTexts.device(row.item, name: name)
+            gtk_label_set_text(cadw_label(row.label), words)
             if let onOff = row.onOff, let permission = item.permission {
-                cadw_name(onOff, "\(Texts.name(permission)), \(name)")
+                cadw_name(onOff, "\(Texts.name(permission)), \(words)")
             }
         }
     }
@@ -211,7 +212,7 @@ final class PromptPage {
         if !reasons.common.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.common, "reason")) }
         if !reasons.missing.isEmpty { gtk_box_append(cadw_box(box), Widgets.label(reasons.missing, "dim-label")) }
         for (index, item) in form.items.enumerated() {
-            if let permission = item.id.permission, form.hasSwitches || !item.deviceName.isEmpty {
+            if let permission = item.id.permission, form.hasSwitches || !PromptTexts.device(item).isEmpty {
                 gtk_box_append(cadw_box(box), row(permission, item, index, form))
             }
             let reason = reasons.each[index]
@@ -226,12 +227,13 @@ final class PromptPage {
         let image = gtk_image_new_from_icon_name(PermissionText.of(permission).icon)!
         gtk_widget_add_css_class(image, "kind")
         cadw_hide(image)
-        let device = Widgets.label(item.deviceName, "dim-label")
+        let words = PromptTexts.device(item)
+        let device = Widgets.label(words, "dim-label")
         gtk_widget_set_hexpand(device, 1)
-        devices[item.id] = (device, nil)
+        devices[item.id] = (item, device, nil)
         let row = Widgets.box(GTK_ORIENTATION_HORIZONTAL, 8, image, gtk_label_new(name), device)
         if form.hasSwitches {
-            let description = item.deviceName.isEmpty ? name : "\(name), \(item.deviceName)"
+            let description = words.isEmpty ? name : "\(name), \(words)"
             let onOff = widgets.onOff(description, isOn: form.isOn[index]) { [onAction] in
                 onAction(.turn(index, on: $0))
             }

@@ -76,6 +76,9 @@ struct PromptLinesTests {
                 "[?] Details",
             ])
         #expect(texts(lines.lines, 19).contains("── camera"))
+        let used = AgentPrompt.Item(id: .camera, deviceName: "Front Camera", usedBy: "Other Call", reason: "")
+        let others = PromptLines(AgentPrompt(app: "flatpak:a", appName: "Video Call", items: [used]))
+        #expect(texts(others.lines).contains { $0 == "Camera: Front Camera · in use by Other Call" })
     }
 
     /// Without a duration that is known, nothing can be allowed.

@@ -57,6 +57,25 @@ struct UsageTests {
         await scene.stage.end()
     }
 
+    /// The name of whoever has the camera is in the prompt, but not the app's own.
+    @Test func whoHasTheCamera() async throws {
+        let scene = try await Scene()
+        let (holder, app) = (try await scene.stage.app("holder"), try await scene.stage.app("app"))
+        try await holder.ask("hold \(scene.terminal.path)")
+        try await scene.starts.wait(for: 1)
+        let agent = try await scene.stage.agent([.dismiss, .dismiss, .dismiss])
+        for (number, (asking, user)) in [(app, Value.string("holder")), (holder, nil)].enumerated() {
+            try await asking.request("t\(number)", [.camera])
+            #expect(try await agent.prompt(number).items.first?["used_by"] == user)
+            _ = try await asking.response("t\(number)")
+        }
+        try await holder.ask("drop")
+        try await scene.ends.wait(for: 1)
+        try await app.request("u", [.camera])
+        #expect(try await agent.prompt(2).items.first?["used_by"] == nil)
+        await scene.stage.end()
+    }
+
     /// Rules and decisions are those of the moment when the use begins.
     @Test func aGrantedUseIsNotInTheJournal() async throws {
         let scene = try await Scene()

@@ -67,6 +67,7 @@ function parseItem(value) {
         isOfPortal,
         hasDialog,
         deviceName: text(value.device_name, TITLE),
+        usedBy: name(value.used_by),
         reason: text(value.reason, BODY),
         title: text(value.title, TITLE),
         // For permd's own permissions, a portal only repeats the question.

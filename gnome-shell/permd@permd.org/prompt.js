@@ -182,22 +182,24 @@ export const PromptDialog = GObject.registerClass({
     }
 
     _addItem(item, reason, card) {
-        const {permission, deviceName, isOfPortal} = item;
+        const {permission, isOfPortal} = item;
+        const device = Texts.device(item);
         const hasSwitch = this._prompt.items.length > 1;
-        if (!isOfPortal && (hasSwitch || deviceName || reason)) {
+        if (!isOfPortal && (hasSwitch || device || reason)) {
             const name = Texts.permissionName(permission);
             const texts = Widgets.column({y_align: Clutter.ActorAlign.CENTER}, new St.Label({text: name}));
-            for (const text of [deviceName, reason].filter(words => words))
+            for (const text of [device, reason].filter(words => words))
                 texts.add_child(Widgets.caption(text));
             const content = Widgets.row({style_class: 'permd-row-content'},
                 new St.Icon({icon_name: Texts.ICONS[permission], style_class: 'permd-kind'}), texts);
             const spoken = words => [name, words, reason].filter(part => part).join(', ');
             const row = hasSwitch
-                ? this._watchFocus(Widgets.switchRow(content, spoken(deviceName), isOn => this._turn(permission, isOn)))
+                ? this._watchFocus(Widgets.switchRow(content, spoken(device), isOn => this._turn(permission, isOn)))
                 : new St.Bin({style_class: 'permd-row', child: content, x_expand: true});
             card.add_child(row);
-            if (deviceName) {
-                this._devices.set(permission, words => {
+            if (device) {
+                this._devices.set(permission, () => {
+                    const words = Texts.device(item);
                     texts.get_child_at_index(1).text = words;
                     row.accessible_name = spoken(words);
                 });
@@ -334,7 +336,7 @@ export const PromptDialog = GObject.registerClass({
             if (!item?.deviceName || item.deviceName === name)
                 continue;
             item.deviceName = name;
-            this._devices.get(permission)(name);
+            this._devices.get(permission)();
             // It is another question now, and a longer name may have moved the buttons.
             this._inputDelay.arm();
             this._fit();

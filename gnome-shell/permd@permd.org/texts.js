@@ -29,6 +29,12 @@ export function isolated(name) {
     return `\u2068${name}\u2069`;
 }
 
+/** The device that the app would get, and who else uses it. */
+export function device({deviceName, usedBy}) {
+    const user = usedBy ? fill(_('in use by %@'), isolated(usedBy)) : '';
+    return [deviceName, user].filter(words => words).join(' · ');
+}
+
 export function permissionName(permission) {
     switch (permission) {
     case 'camera': return _('Camera');

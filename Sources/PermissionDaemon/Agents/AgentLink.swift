@@ -52,12 +52,15 @@ final class AgentLink {
     }
 
     /// Sends a prompt. Calls `completion` once, unless the prompt is withdrawn first. The call has no timeout.
+    ///
+    /// - Parameter users: The apps that use a device now which one app at a time can use.
     func show(
-        _ prompt: Prompt, to agent: AgentID, deviceName: @escaping @LoopActor (Permission) -> String,
+        _ prompt: Prompt, to agent: AgentID, users: [Permission: AppID] = [:],
+        deviceName: @escaping @LoopActor (Permission) -> String,
         _ completion: @escaping @LoopActor (Result) -> Void
     ) {
         open[prompt.id] = OpenPrompt(agent: agent, prompt: prompt, deviceName: deviceName)
-        let apps = Set(prompt.behind.apps + [prompt.request.caller.app])
+        let apps = Set(prompt.behind.apps + [prompt.request.caller.app] + users.values)
         let caller = prompt.request.caller
         AppDirectory.entries(of: apps, by: worker) {
             AppIdentity().desktopEntry(ofUnitOf: caller.process).flatMap {
@@ -70,7 +73,9 @@ final class AgentLink {
                 destination: agent.connection, path: agent.path, interface: BusNames.agent, member: "Prompt",
                 [
                     .objectPath(AgentLink.path(of: prompt.id)),
-                    .properties(PromptDetails.encoded(prompt, entries, starter: starter ?? "", deviceName: deviceName)),
+                    .properties(
+                        PromptDetails.encoded(
+                            prompt, entries, starter: starter ?? "", users: users, deviceName: deviceName)),
                 ])
             open[prompt.id]?.call = connection.call(message, timeoutMilliseconds: nil) { [weak self] reply in
                 self?.open[prompt.id] = nil

@@ -10,8 +10,10 @@ enum PromptDetails {
     /// - Parameters:
     ///   - entries: Those of its app and of the apps behind it.
     ///   - starter: The name of what the desktop had started that started the app; empty if that is the app itself.
+    ///   - users: The apps that use a device now which one app at a time can use.
     static func encoded(
-        _ prompt: Prompt, _ entries: [AppID: AppEntry], starter: String, deviceName: (Permission) -> String
+        _ prompt: Prompt, _ entries: [AppID: AppEntry], starter: String, users: [Permission: AppID] = [:],
+        deviceName: (Permission) -> String
     ) -> [String: Value] {
         let request = prompt.request
         let app = request.caller.app
@@ -21,7 +23,13 @@ enum PromptDetails {
             "durations": .strings(durations(of: prompt).map(\.rawValue)),
             "parent_window": .string(request.parentWindow), "since": .uint64(UInt64(clamping: request.arrived)),
             "items": .rows(
-                prompt.items.map { item($0, request.device ?? $0.permission.map(deviceName) ?? "", request) }),
+                prompt.items.map { asked in
+                    var row = item(asked, request.device ?? asked.permission.map(deviceName) ?? "", request)
+                    if let user = asked.permission.flatMap({ users[$0] }) {
+                        row["used_by"] = .string(name(entries[user], user))
+                    }
+                    return row
+                }),
         ]
         details.merge(encoded(prompt.behind, entries)) { $1 }
         if !starter.isEmpty { details["started_from"] = .string(SafeText.name(starter)) }

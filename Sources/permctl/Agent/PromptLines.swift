@@ -72,7 +72,7 @@ struct PromptLines {
         lines += quoted(reasons.common)
         if !reasons.missing.isEmpty { lines.append(PromptLines.line(reasons.missing)) }
         for (index, item) in form.items.enumerated() {
-            if !form.hasSwitches, !item.deviceName.isEmpty { lines.append(TerminalLine(text: about(item))) }
+            if !form.hasSwitches, !PromptTexts.device(item).isEmpty { lines.append(TerminalLine(text: about(item))) }
             lines += quoted(reasons.each[index])
         }
         lines += optionLines
@@ -107,7 +107,7 @@ struct PromptLines {
     /// What is asked, and its device.
     private func about(_ item: AgentPrompt.Item, device: String? = nil) -> TerminalText {
         let name = item.id.permission.map(Texts.name) ?? item.dialog?.title ?? ""
-        let device = device ?? item.deviceName
+        let device = PromptTexts.device(item, name: device)
         return PromptLines.text(device.isEmpty ? name : "\(name): \(device)")
     }
 

@@ -25,6 +25,10 @@ struct OffVerb: AsyncParsableCommand {
         try await PermissionSettings().setSwitch(permission, on: false)
         if json { return try Output.json(OffVerb.record(permission, isOn: false)) }
         Output.line("\(permission.rawValue) \(OffVerb.isOff(permission))")
+        // What the system itself has connected is nobody's request.
+        guard permission == .bluetooth else { return }
+        Output.line(
+            "headsets, mice and keyboards that are connected go on; rfkill block bluetooth switches the radio off")
     }
 }
 

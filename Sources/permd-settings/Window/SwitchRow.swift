@@ -38,8 +38,10 @@ final class SwitchRow {
         gtk_switch_set_active(cadw_switch(onOff), isOn ? 1 : 0)
         isShowing = false
         let name = Texts.name(permission)
-        let text = isOn ? Texts.text("On: apps may use it as you decide") : Texts.text("Off for every app")
-        cadw_row_set(widget, name, text)
+        let off =
+            permission == .bluetooth
+            ? Texts.text("Off for every app. Headsets, mice and keyboards go on.") : Texts.text("Off for every app")
+        cadw_row_set(widget, name, isOn ? Texts.text("On: apps may use it as you decide") : off)
         cadw_name(onOff, name)
     }
 }

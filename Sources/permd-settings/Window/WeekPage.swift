@@ -98,7 +98,8 @@ final class WeekPage {
         }
         gtk_widget_set_size_request(box, -1, barHeight)
         gtk_widget_set_valign(box, GTK_ALIGN_CENTER)
-        let text = zip(days, summary.days).map { "\(Texts.time($0, "%a")) \(TimeText.span($1))" }.joined(separator: ", ")
+        let text = zip(days, summary.days).map { "\(Texts.time($0, "%a")) \(TimeText.span($1))" }
+            .joined(separator: ", ")
         gtk_widget_set_tooltip_text(box, text)
         cadw_name(box, text)
         return box
