@@ -146,7 +146,8 @@ public struct AgentPrompt: Sendable, Identifiable {
             else { return nil }
             return Item(
                 id: item, deviceName: SafeText.title(row.text("device_name")),
-                usedBy: SafeText.name(row.text("used_by")), reason: SafeText.body(row.text("reason")), dialog: AgentPrompt.dialog(row))
+                usedBy: SafeText.name(row.text("used_by")), reason: SafeText.body(row.text("reason")),
+                dialog: AgentPrompt.dialog(row))
         }
         let offered = (details["durations"]?.strings ?? []).compactMap(Duration.Kind.init(rawValue:))
         durations = offered.enumerated().filter { !offered[..<$0.offset].contains($0.element) }.map(\.element)

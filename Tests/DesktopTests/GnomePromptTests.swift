@@ -52,13 +52,13 @@ struct GnomePromptTests {
 
     @Test func aCameraInUse() async throws {
         let stage = try await GnomeStage()
-        let details: [String: Value] = ["source": .string("test"), "device_name": .string("Mock Camera 0")]
+        let details: [String: Value] = ["source": .string("test"), "device_name": .string("Front Camera")]
         _ = try await stage.call(
             BusNames.enforcement, "ReportUse",
             [.variant(.string("flatpak:org.example.Video")), .string("camera"), .properties(details)])
         let app = try await TestApp("app", on: stage.permd)
         try await ask(app, on: stage)
-        try await stage.shows("Mock Camera 0 · in use by org.example.Video")
+        try await stage.shows("Front Camera · in use by org.example.Video")
         await app.end()
         await stage.end()
     }
