@@ -41,6 +41,20 @@ struct VerbTests {
         await stage.end()
     }
 
+    @Test func switching() async throws {
+        let stage = try await CommandStage()
+        let off = try await stage.run("off", "camera")
+        let line = "camera is off for every app; permctl on camera switches it on"
+        #expect(off.status == 0 && off.lines == [line])
+        #expect(try await stage.run("status").lines.last == line)
+        // What is connected stays so, which the radio's own switch ends.
+        #expect(try await stage.run("off", "bluetooth").lines.last?.contains("rfkill block bluetooth") == true)
+        let on = try await stage.run("on", "camera", "--json")
+        #expect(try json(on.output) as? [String: AnyHashable] == ["permission": "camera", "on": true])
+        #expect(!(try await stage.run("status").output.contains(line)))
+        await stage.end()
+    }
+
     @Test func aLinkIsFollowed() async throws {
         let stage = try await CommandStage()
         let folder = try TemporaryFolder()
