@@ -37,7 +37,12 @@ package final class Recorder {
             case .pulse: ["--record", "--raw", "--format=s16le", "--channels=1", "--latency-msec=50"]
             case .native: ["--record", "--format", "s16", "--channels", "1"]
             case .alsa: ["-q", "-D", "pipewire", "-f", "S16_LE", "-r", "48000", "-c", "1", "-t", "raw"]
-            case .camera: ["-v", "pipewiresrc", "!", "video/x-raw", "!", "fakesink", "silent=false", "sync=false"]
+            // On a busy machine, pipewiresrc may wait for ever for an image that it has passed on.
+            case .camera:
+                [
+                    "-v", "pipewiresrc", "always-copy=true", "!", "video/x-raw", "!", "fakesink", "silent=false",
+                    "sync=false",
+                ]
             }
         }
     }
