@@ -65,7 +65,7 @@ struct RecordingTests {
         try await server.permctl("deny", program, "microphone")
         let refused = try await Recorder(.native, "refused", on: server)
         // Whether there is a link cannot be waited for: it may be cut before anybody else has heard of it.
-        try await server.until("the stream", "[ $(pw-cli list-objects Node | grep -c '\"pw-cat\"') -eq 2 ]")
+        try await server.until("the stream", "[ $(pw-cli list-objects Node | grep -c 'node.name = \"pw-cat\"') -eq 2 ]")
         try await refused.getsNoMore(beside: allowed)
         try await server.permctl("grant", program, "microphone")
         try await refused.hears()
