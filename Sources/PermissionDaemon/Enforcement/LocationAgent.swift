@@ -123,12 +123,13 @@ final class LocationAgent {
         let call = Message.call(
             destination: owner, path: LocationAgent.manager, interface: LocationAgent.managerInterface,
             member: "AddAgent", [.string(LocationAgent.id)])
+        // Before, so that none is missed.
+        followDepartures()
         bus.connection?.call(call) { [weak self] result in
-            guard let self, self.owner == owner else { return }
-            switch result {
-            case .success: followDepartures()
-            case .failure(let error): log.warning("GeoClue does not take permd as its agent: \(error.message)")
-            }
+            guard let self, self.owner == owner, case .failure(let error) = result else { return }
+            log.warning("GeoClue does not take permd as its agent: \(error.message)")
+            departures?.cancel()
+            departures = nil
         }
     }
 
