@@ -36,12 +36,11 @@ extension PermissionSettings {
     package func gnomeShell() async -> GnomeShell? {
         try? await BusLink.shared(bus, identifiesDaemon: true).gnomeShell()
     }
-}
 
-extension PermissionSettings {
-    /// Enables the extension.
+    /// Enables the extension (EnableExtension of org.gnome.Shell.Extensions); the shell keeps that.
+    ///
     /// - Returns: Whether the shell knows the extension.
-    /// - Throws: ``ClientError`` if the shell does not answer.
+    /// - Throws: An error of the connection or of the shell if there is none, or if it does not answer.
     package func enableGnomeExtension() async throws -> Bool {
         try await BusLink.shared(bus, identifiesDaemon: true).enableExtension()
     }

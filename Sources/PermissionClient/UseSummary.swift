@@ -1,17 +1,10 @@
 // What apps used in the last days: sums of the uses in the history and of those that go on, by app and permission.
 
-import Glibc
+package import PermissionModel
 
 /// What an app did with a permission.
 package struct UseSummary: Sendable, Hashable {
-    package struct Key: Sendable, Hashable {
-        package let app: AppID
-        package let permission: Permission
-
-        package init(app: AppID, permission: Permission) { (self.app, self.permission) = (app, permission) }
-    }
-
-    package let key: Key
+    package let key: AppPermission
     package private(set) var count = 0
     /// How many of them began without a grant.
     package private(set) var ungranted = 0
@@ -28,18 +21,18 @@ package struct UseSummary: Sendable, Hashable {
     /// - Parameters:
     ///   - rows: Of the history. Only uses count.
     ///   - uses: What goes on.
-    ///   - days: When each day began, the oldest first; see ``starts(of:before:)``.
+    ///   - days: When each day began, the oldest first; see ``LocalDay/starts(of:before:)``.
     ///   - now: The wall clock.
     package static func of(
         _ rows: [HistoryRow], _ uses: [UseRow], days: [EpochSeconds], now: EpochSeconds
     ) -> [UseSummary] {
-        var found: [Key: UseSummary] = [:]
+        var found: [AppPermission: UseSummary] = [:]
         func add(
             _ app: AppID, _ permission: Permission, from start: EpochSeconds, to end: EpochSeconds, _ status: Status?,
             count: Int, goesOn: Bool
         ) {
             guard let first = days.first, end >= first else { return }
-            let key = Key(app: app, permission: permission)
+            let key = AppPermission(app: app, permission: permission)
             var summary = found[key] ?? UseSummary(key: key, days: Array(repeating: 0, count: days.count))
             summary.count += count
             if status != .granted { summary.ungranted += count }
@@ -67,23 +60,12 @@ package struct UseSummary: Sendable, Hashable {
             ($1.ungranted > 0 ? 1 : 0, $1.seconds, $0.key.app) < ($0.ungranted > 0 ? 1 : 0, $0.seconds, $1.key.app)
         }
     }
-
-    /// When each of the last days began in local time, today included, the oldest first (mktime(3)).
-    package static func starts(of count: Int, before now: EpochSeconds) -> [EpochSeconds] {
-        (0..<count).reversed().map { ago in
-            var (current, fields) = (time_t(now), tm())
-            localtime_r(&current, &fields)
-            (fields.tm_sec, fields.tm_min, fields.tm_hour, fields.tm_isdst) = (0, 0, 0, -1)
-            fields.tm_mday -= Int32(ago)
-            return EpochSeconds(mktime(&fields))
-        }
-    }
 }
 
 extension PermissionSettings {
-    /// What apps used in the last days, and the statuses of apps with a decision or a rule.
+    /// What apps used in the last days, today included.
     package func summary(days count: Int, now: EpochSeconds) async throws(ClientError) -> [UseSummary] {
-        let days = UseSummary.starts(of: count, before: now)
+        let days = LocalDay.starts(of: count, before: now)
         let rows = try await history(outcome: .used, since: days.first)
         return UseSummary.of(rows, try await uses(), days: days, now: now)
     }

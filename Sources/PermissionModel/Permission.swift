@@ -8,6 +8,14 @@ public enum Permission: String, Sendable, Hashable, CaseIterable, Comparable {
     public static func < (a: Permission, b: Permission) -> Bool { a.rawValue < b.rawValue }
 }
 
+/// What an app was allowed or refused, or used.
+package struct AppPermission: Sendable, Hashable {
+    package let app: AppID
+    package let permission: Permission
+
+    package init(app: AppID, permission: Permission) { (self.app, self.permission) = (app, permission) }
+}
+
 /// The current status of a permission for an app. If several apply, the first in the order of these cases does.
 ///
 /// The raw value is its name on the bus: org.permd.Access1.GetStatus, `statuses` of org.permd.Request1.Response.

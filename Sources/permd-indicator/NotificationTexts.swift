@@ -44,7 +44,7 @@ extension UseTexts {
         _ apps: [(name: String, permissions: [Permission])], _ grants: [UsedPermission]
     ) -> Notification {
         let names = apps.prefix(mostNamed).map { app in
-            let permissions = app.permissions.map { Texts.text(PermissionText.of($0).name) }.joined(separator: ", ")
+            let permissions = app.permissions.map(Texts.name).joined(separator: ", ")
             return "\(Texts.isolated(app.name)): \(permissions)"
         }
         let rest = apps.count > mostNamed ? ["…"] : []

@@ -37,7 +37,7 @@ struct UseSummaryTests {
         ])
         #expect(rows.count == 1)
         let only = try #require(rows.first)
-        #expect(only.key == UseSummary.Key(app: UseSummaryTests.app, permission: .camera))
+        #expect(only.key == AppPermission(app: UseSummaryTests.app, permission: .camera))
         #expect(only.count == 5 && only.ungranted == 0 && only.last == 172_810 && !only.isInUse)
         #expect(only.days == [60 + 20 + 10, 10, 0] && only.seconds == 100)
     }
@@ -70,7 +70,7 @@ struct UseSummaryTests {
     /// Days begin at midnight in local time, also where the clock is set in between.
     @Test func daysBeginAtMidnight() {
         let now = EpochSeconds(time(nil))
-        let starts = UseSummary.starts(of: 400, before: now)
+        let starts = LocalDay.starts(of: 400, before: now)
         #expect(starts.count == 400 && starts.last! <= now && now - starts.last! < 90_000)
         for (day, next) in zip(starts, starts.dropFirst()) { #expect((82_800...90_000).contains(next - day)) }
         for start in starts {

@@ -124,4 +124,3 @@ export class TakenBack {
 function keyOf({app, permission, time}) {
     return `${time} ${permission} ${app}`;
 }
-

@@ -241,13 +241,13 @@ final class DecisionStore {
 
     /// The app uses what it is granted.
     func noteUse(_ app: AppID, _ permission: Permission) {
-        if let grant = appDecision(app, permission), grant.isForEver { lastUses.note(grant) }
+        if let grant = appDecision(app, permission), grant.isGrantForEver { lastUses.note(grant) }
     }
 
     /// Ends the grants for ever that nobody has used since that time, with a row of history for each.
     func endUnused(since time: EpochSeconds, unless isInUse: (AppID, Permission) -> Bool) -> [Decision] {
         let isOver = { [lastUses] (decision: Decision) in
-            decision.isForEver && lastUses.time(of: decision) < time && !isInUse(decision.app, decision.permission)
+            decision.isGrantForEver && lastUses.time(of: decision) < time && !isInUse(decision.app, decision.permission)
         }
         let ended = end(by: { _ in .unused }, where: isOver)
         history.record(ended.map { HistoryRow(resetOf: $0.app, $0.permission, by: .unused, at: now()) })
@@ -292,5 +292,5 @@ final class DecisionStore {
 }
 
 extension Decision {
-    fileprivate var isForEver: Bool { verdict == .grant && duration == .always }
+    var isGrantForEver: Bool { verdict == .grant && duration == .always }
 }

@@ -11,7 +11,7 @@ final class LastUses {
 
     private let queue: StoreQueue
     private let now: @Sendable () -> EpochSeconds
-    private var times: [LastUse.Key: EpochSeconds] = [:]
+    private var times: [AppPermission: EpochSeconds] = [:]
 
     init(_ queue: StoreQueue, now: @escaping @Sendable () -> EpochSeconds) {
         self.queue = queue
@@ -23,12 +23,12 @@ final class LastUses {
 
     /// When the grant was used, or else made. What the clock says is still to come was now.
     func time(of grant: Decision) -> EpochSeconds {
-        min(max(grant.decided, times[LastUse.Key(app: grant.app, permission: grant.permission)] ?? 0), now())
+        min(max(grant.decided, times[AppPermission(app: grant.app, permission: grant.permission)] ?? 0), now())
     }
 
     /// The grant is used now.
     func note(_ grant: Decision) {
-        let use = LastUse(key: LastUse.Key(app: grant.app, permission: grant.permission), time: now())
+        let use = LastUse(key: AppPermission(app: grant.app, permission: grant.permission), time: now())
         guard use.time - time(of: grant) >= LastUses.grain else { return }
         times[use.key] = use.time
         queue.add(writes: true, inBackground: true) { (database) throws(DatabaseError) in
@@ -40,12 +40,7 @@ final class LastUses {
 }
 
 struct LastUse: Sendable {
-    struct Key: Sendable, Hashable {
-        let app: AppID
-        let permission: Permission
-    }
-
-    let key: Key
+    let key: AppPermission
     let time: EpochSeconds
 }
 
@@ -54,7 +49,7 @@ enum LastUseRows {
     static func all(_ database: Database) throws(DatabaseError) -> [LastUse] {
         try database.rows("SELECT app, permission, time FROM last_use") { row in
             guard let app = AppID(row.text(0)), let permission = Permission(rawValue: row.text(1)) else { return nil }
-            return LastUse(key: LastUse.Key(app: app, permission: permission), time: row.integer(2))
+            return LastUse(key: AppPermission(app: app, permission: permission), time: row.integer(2))
         }
     }
 

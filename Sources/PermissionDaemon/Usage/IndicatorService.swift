@@ -28,7 +28,7 @@ final class IndicatorService {
 
     /// A prompt was answered, and the answers are stored.
     func answered(_ decisions: [Decision]) {
-        if decisions.contains(where: { $0.verdict == .grant && $0.duration == .always }) { start() }
+        if decisions.contains(where: \.isGrantForEver) { start() }
     }
 
     /// Grants were taken back because nobody used them.

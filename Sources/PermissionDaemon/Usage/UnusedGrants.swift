@@ -1,5 +1,5 @@
-// Takes back the grants for ever that nobody has used for the days of the setting UnusedDays. Looks once a day, a minute after
-// permd has started, and when the setting may have changed.
+// Takes back the grants for ever that nobody has used for the days of the setting UnusedDays. Looks once a day, a minute
+// after permd has started, and when the setting may have changed.
 
 import DBus
 import PermissionCore

@@ -25,7 +25,7 @@ struct SummaryVerb: AsyncParsableCommand {
         let settings = PermissionSettings()
         let rows = try await settings.summary(days: days, now: TimeText.now())
         let statuses = Dictionary(
-            try await settings.statuses().map { (UseSummary.Key(app: $0.app, permission: $0.permission), $0) }
+            try await settings.statuses().map { (AppPermission(app: $0.app, permission: $0.permission), $0) }
         ) { $1 }
         let names = try await output.shortNames(settings)
         try output.list(

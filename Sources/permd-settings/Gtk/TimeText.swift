@@ -13,17 +13,6 @@ enum TimeText {
         return Texts.time(seconds, isToday ? "%H:%M" : "%x %H:%M")
     }
 
-    /// The next midnight.
-    static func tomorrow(_ now: EpochSeconds) -> EpochSeconds {
-        var current = time_t(now)
-        var fields = tm()
-        localtime_r(&current, &fields)
-        fields.tm_mday += 1
-        (fields.tm_hour, fields.tm_min, fields.tm_sec) = (0, 0, 0)
-        fields.tm_isdst = -1
-        return EpochSeconds(mktime(&fields))
-    }
-
     /// How long something lasted.
     static func span(_ seconds: Int64) -> String {
         switch seconds {

@@ -37,7 +37,7 @@ enum Selection: Sendable, Hashable {
         case .allow: (.grant, .always)
         case .allowThisSession: (.grant, .session)
         case .allowForAnHour: (.grant, .until(now + 3600))
-        case .allowUntilTomorrow: (.grant, .until(TimeText.tomorrow(now)))
+        case .allowUntilTomorrow: (.grant, .until(LocalDay.start(1, from: now)))
         case .deny: (.deny, .always)
         }
     }

@@ -37,7 +37,7 @@ final class WeekPage {
 
     private func show() {
         let now = TimeText.now()
-        let days = UseSummary.starts(of: WeekPage.dayCount, before: now)
+        let days = LocalDay.starts(of: WeekPage.dayCount, before: now)
         let new = UseSummary.of(model.lists.history, model.lists.uses, days: days, now: now)
         guard new != shown else { return }
         shown = new

@@ -62,7 +62,7 @@ struct SchemaTests {
         let before = Int64(time(nil))
         try Schema.current.migrate(database)
         let uses = try LastUseRows.all(database)
-        #expect(uses.map(\.key) == [LastUse.Key(app: AppID("exe:/a")!, permission: .camera)])
+        #expect(uses.map(\.key) == [AppPermission(app: AppID("exe:/a")!, permission: .camera)])
         #expect(uses.allSatisfy { (before...(before + 100)).contains($0.time) })
     }
 
