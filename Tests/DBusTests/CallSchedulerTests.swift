@@ -177,6 +177,12 @@ struct CallSchedulerTests {
     /// what is behind them until the connection reads.
     private static let calls = 12
 
+    /// Takes as long as a turn, so that the service reads on after each call, however slow the machine is at reading.
+    private func serveSlowly() {
+        let end = Loop.nanoseconds(of: CLOCK_MONOTONIC) + Scheduler.turnTime
+        while Loop.nanoseconds(of: CLOCK_MONOTONIC) <= end {}
+    }
+
     /// Waits until everything that was sent before is in the service's socket.
     private func settle(_ connection: Connection) throws {
         for number in 0...CallSchedulerTests.calls / 8 {
@@ -194,6 +200,7 @@ struct CallSchedulerTests {
         fixture.service.methodHandler = { call in
             if call.sender == fixture.client.uniqueName { served += 1 } else { before.add(served) }
             fixture.service.reply(to: call)
+            serveSlowly()
         }
         // `requestName` waits for the reply of the bus: by then all earlier calls have reached the service, in this
         // order, and none has been read.
@@ -216,6 +223,7 @@ struct CallSchedulerTests {
         fixture.service.methodHandler = { call in
             served += 1
             fixture.service.reply(to: call)
+            serveSlowly()
         }
         let leaver = try fixture.bus.connect()
         _ = fixture.service.whenNameVanishes(leaver.uniqueName) { atLeaving.add(served) }

@@ -3,6 +3,7 @@
 import DBus
 import Foundation
 import PermissionTestKit
+import TestSupport
 import Testing
 
 // Serialized because each test starts a whole user manager, which takes processor time from the tests beside it.
@@ -53,7 +54,8 @@ struct UnitTests {
         let login = try await Login()
         let pid = try await login.unit("MainPID")
         try await login.succeed("systemctl --user reload permd")
-        #expect(try await login.unit("ActiveState") == "active")
+        // systemctl returns once the signal is sent; permd tells the begin and the end of its reload.
+        try await waitUntil("permd to have reloaded") { try await login.unit("ActiveState") == "active" }
         #expect(try await login.unit("MainPID") == pid)
         #expect(try await login.unit("NRestarts") == "0")
         await login.end()

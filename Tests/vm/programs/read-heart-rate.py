@@ -2,7 +2,7 @@
 """Programs of Bluetooth as people have them: finds the device of heart-rate with bleak, then reads, follows and writes.
 
 bleak takes a device for disconnected of which BlueZ has not said that it is connected, as it does not if both ends are its
-own; so the rest is done by calls.
+own; nor does it always answer Connect then. So the rest is done by calls.
 """
 
 import asyncio
@@ -12,12 +12,15 @@ import sys
 import time
 
 import dbus
+import dbus.mainloop.glib
 from bleak import BleakScanner
 
 VALUE = "00002a37-0000-1000-8000-00805f9b34fb"
 BLUEZ = "org.bluez"
 # Seconds, on an emulated machine.
 PATIENCE = 60
+# Seconds of a scan. Its adapter reports an emulated device once, at its beginning, when the kernel may not listen yet.
+SCAN = 3
 NONE = dbus.Dictionary({}, signature="sv")
 
 
@@ -26,9 +29,12 @@ def say(*words):
 
 
 async def find():
-    device = await BleakScanner.find_device_by_filter(
-        lambda device, _: device.name == "permd-test", timeout=PATIENCE, adapter="hci0")
-    return device and device.address
+    for _ in range(PATIENCE // SCAN):
+        device = await BleakScanner.find_device_by_filter(
+            lambda device, _: device.name == "permd-test", timeout=SCAN, adapter="hci0")
+        if device:
+            return device.address
+    return None
 
 
 def characteristic(bus, device):
@@ -47,10 +53,11 @@ address = asyncio.run(find())
 if address is None:
     sys.exit("it was not found")
 say("found:", address)
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 bus = dbus.SystemBus()
 path = f"/org/bluez/hci0/dev_{address.replace(':', '_')}"
 device = bus.get_object(BLUEZ, path, introspect=False)
-device.Connect(dbus_interface=f"{BLUEZ}.Device1", timeout=PATIENCE)
+device.Connect(dbus_interface=f"{BLUEZ}.Device1", reply_handler=lambda: None, error_handler=say)
 value = dbus.Interface(characteristic(bus, path), f"{BLUEZ}.GattCharacteristic1")
 say("read:", bytes(value.ReadValue(NONE)).decode())
 descriptor, _ = value.AcquireNotify(NONE)
