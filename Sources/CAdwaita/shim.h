@@ -31,7 +31,7 @@ static inline void cadw_connect_position(
 // MARK: The application
 
 static inline GApplication *cadw_application_new(const char *id) {
-    return G_APPLICATION(adw_application_new(id, G_APPLICATION_HANDLES_COMMAND_LINE));
+    return G_APPLICATION(adw_application_new(id, G_APPLICATION_HANDLES_COMMAND_LINE | G_APPLICATION_HANDLES_OPEN));
 }
 static inline void cadw_application_add_string_option(GApplication *app, const char *name, const char *text, const char *value) {
     g_application_add_main_option(app, name, 0, G_OPTION_FLAG_NONE, G_OPTION_ARG_STRING, text, value);
@@ -45,6 +45,19 @@ static inline char *cadw_command_line_option(gpointer line, const char *name) {
     g_variant_dict_lookup(g_application_command_line_get_options_dict(G_APPLICATION_COMMAND_LINE(line)), name, "s", &value);
     return value;
 }
+// The first argument that is no option; NULL if there is none. The caller frees it.
+static inline char *cadw_command_line_argument(gpointer line) {
+    char **arguments = g_application_command_line_get_arguments(G_APPLICATION_COMMAND_LINE(line), NULL);
+    char *first = arguments[0] && arguments[1] ? g_strdup(arguments[1]) : NULL;
+    g_strfreev(arguments);
+    return first;
+}
+// GApplication::open, which has URLs as files.
+static inline void cadw_connect_open(gpointer app, void (*body)(gpointer, gpointer *, int, const char *, gpointer)) {
+    g_signal_connect(app, "open", G_CALLBACK(body), NULL);
+}
+// The URL of a file. The caller frees it.
+static inline char *cadw_url_of(gpointer file) { return g_file_get_uri(G_FILE(file)); }
 static inline gboolean cadw_options_contain(gpointer options, const char *name) {
     return g_variant_dict_contains((GVariantDict *)options, name);
 }

@@ -10,6 +10,8 @@ import System
 enum SettingsProgram {
     /// The name on the bus, of the desktop entry and of the icon.
     static let id = "org.permd.Settings"
+    /// Of its URLs: `permd:` is the window, and `permd:flatpak:org.example.App` the page of an app.
+    private static let scheme = "permd:"
 
     private static var application: UnsafeMutablePointer<GApplication>?
     private static var window: MainWindow?
@@ -42,6 +44,13 @@ enum SettingsProgram {
                 return MainActor.assumeIsolated { SettingsProgram.run(command) }
             }, nil, nil)
         application.on("activate") { SettingsProgram.open() }
+        // The desktop opens a URL over D-Bus (org.freedesktop.Application.Open).
+        cadw_connect_open(application) { _, files, count, _, _ in
+            for file in UnsafeBufferPointer(start: files, count: Int(count)) {
+                guard let url = SettingsProgram.taken(cadw_url_of(file)) else { continue }
+                MainActor.assumeIsolated { SettingsProgram.open(at: SettingsProgram.app(of: url) ?? "") }
+            }
+        }
         // Prompts open the page of their app over D-Bus (org.freedesktop.Application.ActivateAction).
         cadw_connect_pointer(
             UnsafeMutableRawPointer(cadw_add_text_action(application, "app")), "activate",
@@ -61,22 +70,39 @@ enum SettingsProgram {
 
     /// Does what a command line says, which may be that of another process. Returns that process's exit status.
     private static func run(_ line: UnsafeMutableRawPointer) -> Int32 {
-        guard let text = cadw_command_line_option(line, "app") else {
+        if let app = taken(cadw_command_line_option(line, "app")) {
+            guard AppID(app) != nil else {
+                let forms = "flatpak:ID, snap:NAME or exe:/PATH, as permctl status shows it"
+                return complain(line, "\(SafeText.line(app)) is not an app; it has to be \(forms)")
+            }
+            open(at: app)
+        } else if let url = taken(cadw_command_line_argument(line)) {
+            guard let app = app(of: url) else {
+                return complain(line, "\(SafeText.line(url)) is not a URL of this window; it has to be \(scheme)APP")
+            }
+            open(at: app)
+        } else {
             open()
-            return 0
         }
-        defer { g_free(text) }
-        let app = String(cString: text)
-        guard AppID(app) != nil else {
-            let shown = SafeText.line(app)
-            cadw_command_line_complain(
-                line,
-                "permd-settings: \(shown) is not an app; it has to be flatpak:ID, snap:NAME or exe:/PATH, "
-                    + "as permctl status shows it\n")
-            return ExitStatus.usage
-        }
-        open(at: app)
         return 0
+    }
+
+    private static func complain(_ line: UnsafeMutableRawPointer, _ text: String) -> Int32 {
+        cadw_command_line_complain(line, "permd-settings: \(text)\n")
+        return ExitStatus.usage
+    }
+
+    /// What a URL says of an app, if it has the scheme. A web page may open it, so it says nothing else.
+    private static func app(of url: String) -> String? {
+        guard url.hasPrefix(scheme) else { return nil }
+        // GIO may put slashes behind the scheme (GNOME/glib#1886). No app begins with one.
+        return taken(g_uri_unescape_string(String(url.dropFirst(scheme.count).drop { $0 == "/" }), nil)) ?? ""
+    }
+
+    private nonisolated static func taken(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+        guard let text else { return nil }
+        defer { g_free(text) }
+        return String(cString: text)
     }
 
     /// Shows the page of an app; the whole window for what is none.

@@ -145,14 +145,21 @@ struct WindowTests {
         let stage = try await SettingsStage()
         try await stage.open()
         try await stage.awaitLabel("No Apps Yet")
-        let wrong = try stage.start(["--app", "nonsense"])
-        var message = ""
-        for await line in wrong.errorLines { message += line }
-        #expect(await wrong.waitForExit() == .exited(64) && message.contains("nonsense is not an app"))
+        for (arguments, complaint) in [
+            (["--app", "nonsense"], "nonsense is not an app"), (["http://a"], "http://a is not a URL of this window"),
+        ] {
+            let wrong = try stage.start(arguments)
+            var message = ""
+            for await line in wrong.errorLines { message += line }
+            #expect(await wrong.waitForExit() == .exited(64) && message.contains(complaint), "\(message)")
+        }
         let second = try stage.start(["--app", "exe:/usr/bin/cheese"])
         #expect(await second.waitForExit() == .exited(0))
         try await stage.awaitLabel("exe:/usr/bin/cheese")
         try await stage.awaitLabel("It has not asked for anything yet.")
+        let third = try stage.start(["permd:exe:/opt/a%20b"])
+        #expect(await third.waitForExit() == .exited(0))
+        try await stage.awaitLabel("exe:/opt/a b")
         await stage.end()
     }
 
@@ -178,6 +185,13 @@ struct WindowTests {
                     ]))
         }
         try await stage.awaitLabel("exe:/usr/bin/cheese")
+        // As desktops do with a URL.
+        _ = try await desk.call(
+            .call(
+                destination: "org.permd.Settings", path: "/org/permd/Settings",
+                interface: "org.freedesktop.Application", member: "Open",
+                [.array(of: "s", [.string("permd:flatpak:org.example.Call")]), .properties([:])]))
+        try await stage.awaitLabel("flatpak:org.example.Call · In a sandbox")
         desk.close()
         // The program is not a child of the test, which ends it by its key.
         try await stage.key("ctrl+q")
