@@ -77,6 +77,37 @@ struct InUseTests {
         await stage.end()
     }
 
+    /// A bar gets a line for each change, with a name that is no markup, and no text once nothing is in use.
+    @Test func theModuleOfABar() async throws {
+        let stage = try await CommandStage()
+        let terminal = try PseudoTerminal()
+        _ = try await stage.devices.add(.camera, 5, backedBy: terminal)
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Examples/bar/in_use.py").path
+        let programs = URL(filePath: BuiltProgram.path("permctl")).deletingLastPathComponent().path
+        let environment = stage.permd.environment.merging(["PATH": "\(programs):/usr/bin:/bin"]) { $1 }
+        let (lines, signs) = (EventLog<String>(), EventLog<String>())
+        var bars: [ChildProcess] = []
+        for (arguments, log) in [([], lines), (["--plain"], signs)] {
+            let bar = try ChildProcess("/usr/bin/python3", [script] + arguments, environment: environment)
+            Task { for await line in bar.lines { log.add(line) } }
+            bars.append(bar)
+        }
+        let none = #"{"text": "", "tooltip": "", "class": "granted"}"#
+        try await lines.first { $0 == none }
+        try await signs.first { $0 == "" }
+        let app = try await TestApp("<b>", on: stage.permd)
+        try await app.ask("hold \(terminal.path)")
+        try await lines.first { $0.contains("camera: &lt;b&gt;") && $0.contains(#""class": "ungranted""#) }
+        try await signs.first { $0 == "📷" }
+        _ = try await stage.run("grant", app.id.description, "camera")
+        try await lines.first { $0.contains("camera: ") && $0.contains(#""class": "granted""#) }
+        await app.end()
+        try await lines.first { _ in lines.all.count > 3 && lines.all.last == none }
+        for bar in bars { bar.terminate() }
+        await stage.end()
+    }
+
     @Test func aCameraThatTheGuardCutsOff() async throws {
         let deviceGuard = try await FakeGuard()
         deviceGuard.cuts = true
