@@ -3,17 +3,19 @@
 import CGuard
 import DBus
 import Glibc
+import GuardRules
 
 @LoopActor
 final class WaitTables {
-    /// Milliseconds after which a thread that was let go has made its call again, unless it runs a handler.
-    private static let lingerTime: Int64 = 1000
+    /// Milliseconds in which a thread that was let go makes its call again: a busy machine may give it no processor for
+    /// seconds. If its place is gone by then, it is asked about a second time.
+    private static let lingerTime: Int64 = 10_000
 
     /// The kernel's table of the users' tables, by their descriptors.
     private let users: KernelMap<UInt32, Int32>
     private var tables: [UInt32: KernelMap<UInt32, guard_wait>] = [:]
-    /// Threads that were let go. Who never makes its call again keeps no place.
-    private var letGo: Set<UInt32> = []
+    /// A thread that never makes its call again, as after a handler that jumps out, keeps no place.
+    private var letGo = LetGoThreads()
     private var cleaning: LoopTimer?
 
     init(_ users: KernelMap<UInt32, Int32>) { self.users = users }
@@ -52,13 +54,17 @@ final class WaitTables {
 
     private func clean(_ thread: UInt32) {
         letGo.insert(thread)
-        guard cleaning == nil else { return }
+        cleanLater()
+    }
+
+    private func cleanLater() {
+        guard cleaning == nil, !letGo.isEmpty else { return }
         cleaning = Loop.shared.after(milliseconds: WaitTables.lingerTime) { [weak self] in self?.cleanAll() }
     }
 
     private func cleanAll() {
         cleaning = nil
-        for thread in letGo {
+        for thread in letGo.turn() {
             for table in tables.values {
                 guard let wait = table[thread], guard_claim(wait.claim) != GUARD_CLAIMED, wait.claim != 0 else {
                     continue
@@ -66,6 +72,6 @@ final class WaitTables {
                 table.remove(thread)
             }
         }
-        letGo = []
+        cleanLater()
     }
 }
