@@ -22,6 +22,8 @@ package struct NodeActivity: Sendable {
     /// An open that ends within this time is a probe. Udev's and those of `v4l2-ctl` last less than 30 milliseconds, those
     /// of desktops that list cameras up to some hundred.
     package static let probeTime: Int64 = 500
+    /// In which a driver releases a device that was closed; far more than it takes.
+    package static let releaseTime: Int64 = 500
 
     private struct Seen {
         let first: Int64
@@ -99,7 +101,7 @@ package struct NodeActivity: Sendable {
 
     // MARK: Searches
 
-    /// All processes that have the node open, with the number of their descriptors.
+    /// All processes that have the node open, with the number of their descriptors: 0 of one that ALSA alone names.
     /// - Parameters:
     ///   - start: when the search began.
     ///   - seesAll: whether these are certainly all, as ALSA knows them, so that there are no hidden ones.
@@ -108,7 +110,9 @@ package struct NodeActivity: Sendable {
     ) {
         // What was closed during the search may have been found nevertheless.
         let isCurrent = lastClose <= start
-        let isSettled = isCurrent && start - lastOpen >= NodeActivity.probeTime
+        // The kernel reports a close before the driver releases the device, and ALSA names the process until then.
+        let isReleasing = found.values.contains(0) && start - lastClose < NodeActivity.releaseTime
+        let isSettled = isCurrent && !isReleasing && start - lastOpen >= NodeActivity.probeTime
         seen = Dictionary(
             uniqueKeysWithValues: found.map { process, descriptors in
                 var entry =
@@ -120,6 +124,7 @@ package struct NodeActivity: Sendable {
                 return (process, entry)
             })
         due = isSettled ? nil : lastOpen + NodeActivity.probeTime
+        if isReleasing { due = lastClose + NodeActivity.releaseTime }
         if !isCurrent, isOpen { due = lastClose }
         if seesAll { hiddenSince = nil }
         if isCurrent { countClosesOfHidden() }
@@ -128,7 +133,9 @@ package struct NodeActivity: Sendable {
 
     private mutating func settle(_ epoch: EpochSeconds, _ seesAll: Bool) {
         let gained = max(0, descriptors - settledDescriptors)
-        if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - events.closes > gained {
+        // The last open was not closed. More closes than it leaves are of descriptors that were found closed earlier.
+        let closes = min(events.closes, settledDescriptors + events.opens - 1)
+        if !seesAll, hiddenSince == nil, events.endsWithOpen, events.opens - closes > gained {
             hiddenSince = openedAt ?? epoch
         }
         openedAt = nil

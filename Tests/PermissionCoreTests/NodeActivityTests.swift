@@ -12,18 +12,18 @@ struct NodeActivityTests {
         case events(opens: Int, closes: Int, endsWithOpen: Bool)
         /// A search of all processes: the number of descriptors of processes 1, 2 and so on.
         case search([Int])
-        /// As ALSA reports them, with those that may not be inspected.
-        case searchAll([Int])
+        /// As ALSA reports them, with those that may not be inspected; 0 of one that ALSA alone names.
+        case searchAll([Int?])
         case exit(Int32)
 
         static let open = Step.events(opens: 1, closes: 0, endsWithOpen: true)
         static let close = Step.events(opens: 0, closes: 1, endsWithOpen: false)
     }
 
-    private static func found(_ descriptors: [Int]) -> [ProcessKey: Int] {
+    private static func found(_ descriptors: [Int?]) -> [ProcessKey: Int] {
         Dictionary(
-            uniqueKeysWithValues: descriptors.enumerated().filter { $0.element > 0 }.map {
-                (ProcessKey(pid: Int32($0.offset + 1), startTime: 1), $0.element)
+            uniqueKeysWithValues: descriptors.enumerated().compactMap { index, count in
+                count.map { (ProcessKey(pid: Int32(index + 1), startTime: 1), $0) }
             })
     }
 
@@ -38,7 +38,8 @@ struct NodeActivityTests {
                 let events = NodeEvents(opens: opens, closes: closes, endsWithOpen: endsWithOpen)
                 activity.record(events, at: time, epoch: time / 100)
             case .search(let found):
-                activity.found(NodeActivityTests.found(found), from: time, epoch: time / 100, seesAll: false)
+                let seen = found.map { $0 > 0 ? $0 : nil }
+                activity.found(NodeActivityTests.found(seen), from: time, epoch: time / 100, seesAll: false)
             case .searchAll(let found):
                 activity.found(NodeActivityTests.found(found), from: time, epoch: time / 100, seesAll: true)
             case .exit(let pid):
@@ -168,9 +169,36 @@ struct NodeActivityTests {
         #expect(play(steps).last == "?@30")
     }
 
+    /// A search may find a descriptor closed before the kernel reports it: that close is none of the next opener's.
+    @Test func aCloseThatIsReportedLate() {
+        let mixed = Step.events(opens: 1, closes: 1, endsWithOpen: true)
+        let closes: [[(Int64, Step)]] = [[(2002, .close), (3000, .open)], [(3000, mixed)]]
+        for late in closes {
+            let steps: [(Int64, Step)] = [(1000, .open), (1500, .search([1])), (2000, .exit(1)), (2001, .search([]))]
+            #expect(play(steps + late + [(3500, .search([]))]).last == "?@30")
+        }
+        // A known process that opens it again is no hidden one.
+        let again: [(Int64, Step)] = [(1000, .open), (1500, .search([1])), (2000, mixed), (2500, .search([1]))]
+        #expect(play(again).last == "1@10")
+    }
+
     /// ALSA names hidden processes too, so that none has to be inferred.
     @Test func nothingIsHiddenFromALSA() {
         #expect(play([(1000, .open), (1500, .searchAll([]))]).last == "")
-        #expect(play([(1000, .open), (1500, .searchAll([0, 1]))]).last == "2@10")
+        #expect(play([(1000, .open), (1500, .searchAll([nil, 1]))]).last == "2@10")
+    }
+
+    /// The kernel reports a close, and ALSA names the process until it has released the device.
+    @Test func aReleaseAfterTheClose() {
+        let steps: [(Int64, Step)] = [
+            (1000, .open), (1500, .searchAll([1])), (5000, .close), (5001, .searchAll([0])), (5500, .searchAll([])),
+        ]
+        #expect(play(steps) == ["search 1500", "1@10", "1@10 search 5000", "1@10 search 5500", ""])
+        // It may not be inspected, and another one has closed it.
+        let others: [(Int64, Step)] = [
+            (1000, .open), (1500, .searchAll([0, 1])), (5000, .close), (5001, .searchAll([0])), (5500, .searchAll([0])),
+        ]
+        #expect(
+            play(others) == ["search 1500", "1@10 2@10", "1@10 2@10 search 5000", "1@10 search 5500", "1@10"])
     }
 }

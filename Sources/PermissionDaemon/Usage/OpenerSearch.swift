@@ -6,7 +6,7 @@ import PermissionModel
 import ProcessIdentity
 
 struct FoundOpeners: Sendable {
-    /// By node: the processes, with the number of their descriptors.
+    /// By node: the processes, with the number of their descriptors; 0 of one that ALSA alone names.
     var openers: [String: [ProcessKey: Int]] = [:]
     /// By node that ALSA knows: the processes that it records for. These are certainly all.
     var recording: [String: Set<ProcessKey>] = [:]
@@ -41,7 +41,7 @@ struct OpenerSearch: Sendable {
             let process =
                 found.openers[path]?.keys.first { $0.pid == pid }
                 ?? ProcessKey(pid: pid, startTime: (try? reader.startTime(pid)) ?? 0)
-            if found.openers[path]?[process] == nil { found.openers[path, default: [:]][process] = 1 }
+            if found.openers[path]?[process] == nil { found.openers[path, default: [:]][process] = 0 }
             if capture.isRunning { found.recording[path]?.insert(process) }
         }
     }

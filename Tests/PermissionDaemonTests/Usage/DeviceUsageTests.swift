@@ -200,8 +200,17 @@ struct DeviceUsageTests {
         try sound("state: RUNNING\nowner_pid   : 78\ntrigger_time: 1.0\n", in: folder)
         stage.opened("/dev/snd/pcmC0D0c")
         try await stage.changes.first { $0 == "+? microphone capture undetermined 77" }
-        try sound("closed\n", in: folder)
+        // ALSA names it until the device is released.
+        let search = OpenerSearch(
+            reader: ProcessReader(root: folder.path),
+            nodes: [
+                FollowedNode(
+                    path: "/dev/snd/pcmC0D0c", number: 116 << 8,
+                    device: UsedDevice(permission: .microphone, id: "", name: ""))
+            ])
+        #expect(search.run().openers["/dev/snd/pcmC0D0c"]?.map(\.value) == [0])
         stage.closed("/dev/snd/pcmC0D0c")
+        try sound("closed\n", in: folder)
         try await stage.changes.first { $0 == "-?" }
     }
 
