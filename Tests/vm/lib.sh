@@ -54,6 +54,7 @@ build_programs() {
     compile "$1/programs/device-app" "$vm"/programs/{device-app,capture_*}.c "${flags[@]}"
     compile "$1/programs/ways-to-open" "$vm/programs/ways-to-open.c" -pthread
     compile "$1/programs/take-images" "$vm/programs/take-images.c"
+    compile "$1/programs/never-free.so" "$vm/programs/never-free.c" -shared -fPIC
     compile "$1/programs/guard-cost" "$vm/programs/guard-cost.c" -pthread
     for program in usb-camera nmea heart-rate read-heart-rate serial-port make-sockets; do
         cp "$vm/programs/$program.py" "$1/programs/$program"

@@ -18,7 +18,7 @@ adapter() { busctl get-property org.bluez "/org/bluez/$1" org.bluez.Adapter1 Add
 # The kernel gives a new adapter two seconds to answer. On an emulated machine that may not be enough; then the adapters
 # are added again.
 plug_in() {
-    systemd-run --quiet --collect --nice=-15 --unit=test-adapter btvirt -l2
+    systemd-run --quiet --collect --nice=-15 --setenv=LD_PRELOAD=/test/programs/never-free.so --unit=test-adapter btvirt -l2
     for _ in {1..20}; do
         if adapter hci0 && adapter hci1; then return 0; fi >/dev/null 2>&1
         sleep 0.5
