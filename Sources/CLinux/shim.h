@@ -63,6 +63,12 @@ static inline uint32_t clinux_v4l2_format(int fd, uint32_t index) {
     return 0;
 }
 
+// Whether a camera says that its shutter is closed (V4L2_CID_PRIVACY); -1 if it says nothing about one.
+static inline int clinux_v4l2_is_covered(int fd) {
+    struct v4l2_control control = {.id = V4L2_CID_PRIVACY};
+    return ioctl(fd, VIDIOC_G_CTRL, &control) == 0 ? control.value != 0 : -1;
+}
+
 // AT_STATX_DONT_SYNC of statx(2), which the header defines only under _GNU_SOURCE.
 static const int CLINUX_AT_STATX_DONT_SYNC = 0x4000;
 

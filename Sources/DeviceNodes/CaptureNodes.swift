@@ -6,10 +6,15 @@ import Glibc
 /// The answer of a video4linux node to VIDIOC_QUERYCAP.
 package enum VideoQuery: Sendable, Hashable {
     /// Of this node, not of the whole device.
-    case capabilities(_ flags: UInt32, card: String, isInfrared: Bool = false)
+    case capabilities(_ flags: UInt32, card: String, isInfrared: Bool = false, shutter: Shutter? = nil)
     /// The errno of open(2); for `unanswered`, of the ioctl.
     case unopened(Int32)
     case unanswered(Int32)
+}
+
+/// What covers the lens, as far as the camera tells.
+package enum Shutter: Sendable, Hashable {
+    case open, closed
 }
 
 package enum VideoNode {
@@ -24,7 +29,15 @@ package enum VideoNode {
         return .capabilities(
             hasOwnFlags ? answer.device_caps : answer.capabilities,
             card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) },
-            isInfrared: isInfrared(fd))
+            isInfrared: isInfrared(fd), shutter: shutter(fd))
+    }
+
+    private static func shutter(_ fd: Int32) -> Shutter? {
+        switch clinux_v4l2_is_covered(fd) {
+        case 0: .open
+        case 1: .closed
+        default: nil
+        }
     }
 
     /// The pixel formats (fourcc) of images without colors and of distances.

@@ -211,7 +211,8 @@ public struct DeviceRow: Sendable, Hashable {
     public let name: String
     /// Whether it is usable.
     public let isUsable: Bool
-    /// Why it is not usable; empty if it is.
+    /// Why it is not usable; of a usable one, why it shows nothing, as a camera that is covered by its shutter. Empty if
+    /// neither.
     public let problem: String
 
     init?(_ row: [String: Value]) {

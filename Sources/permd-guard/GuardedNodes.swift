@@ -164,8 +164,8 @@ final class GuardedNodes {
     /// What cannot be asked is guarded when it is opened.
     private static func kind(of answer: VideoQuery?) -> UInt32 {
         switch answer {
-        case .capabilities(let flags, _, _) where !VideoNode.isCamera(flags): GUARD_NOTHING.rawValue
-        case .capabilities(let flags, _, _) where !VideoNode.isReadable(flags):
+        case .capabilities(let flags, _, _, _) where !VideoNode.isCamera(flags): GUARD_NOTHING.rawValue
+        case .capabilities(let flags, _, _, _) where !VideoNode.isReadable(flags):
             GUARD_CAMERA.rawValue | GUARD_AT_STREAM.rawValue
         case .unanswered(ENOTTY), .unanswered(EINVAL): GUARD_NOTHING.rawValue
         case .capabilities, .unopened, .unanswered, nil: GUARD_CAMERA.rawValue

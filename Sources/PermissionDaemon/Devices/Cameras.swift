@@ -14,11 +14,14 @@ struct CameraKind: DeviceKind {
     func mayBeDevice(_ record: DeviceRecord) -> Bool { !record.node.isEmpty }
 
     /// A loopback may be a camera only while a program feeds it.
-    func mayChange(_ record: DeviceRecord) -> Bool { record.syspath.hasPrefix("/sys/devices/virtual/") }
+    func mayChange(_ record: DeviceRecord, _ known: ProbeResult?, inDetail: Bool) -> Bool {
+        if inDetail, case .capabilities(_, _, _, .some) = known?.video { return true }
+        return record.syspath.hasPrefix("/sys/devices/virtual/")
+    }
 
-    /// A node of hardware that has answered is not opened again, which would power up the camera.
+    /// A node of hardware that has answered is not opened again, which would power up the camera, unless it has a shutter.
     func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult {
-        if let video = known?.video, case .capabilities = video, !mayChange(record) {
+        if let video = known?.video, case .capabilities = video, !mayChange(record, known, inDetail: true) {
             return ProbeResult(video: video, code: probe.access(record.node, writing: true))
         }
         let video = probe.video(record.node)
@@ -32,12 +35,13 @@ struct CameraKind: DeviceKind {
     func device(
         _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]
     ) -> FoundDevice? {
-        var (card, isInfrared) = (record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? "", false)
+        var card = record.properties["ID_V4L_PRODUCT"] ?? record.attributes["name"] ?? ""
+        var (isInfrared, isCovered) = (false, false)
         switch answer.video {
-        case .capabilities(let flags, let name, let infrared):
+        case .capabilities(let flags, let name, let infrared, let shutter):
             // The node disappears before its event arrives.
             guard VideoNode.isCamera(flags), VideoNode.isIndependent(flags), answer.code != ENOENT else { return nil }
-            (card, isInfrared) = (name, infrared)
+            (card, isInfrared, isCovered) = (name, infrared, shutter == .closed)
         case .unanswered(ENOTTY), .unanswered(EINVAL): return nil
         case .unopened, .unanswered, nil: guard CameraKind.isLikelyCamera(record) else { return nil }
         }
@@ -45,7 +49,7 @@ struct CameraKind: DeviceKind {
         let device = Device(
             permission: permission, id: "\(record.hardware)-video-index\(record.attributes["index"] ?? "0")",
             node: record.node, name: name.isEmpty ? "Camera (\(record.sysname))" : name,
-            problem: NodeProblem.text(answer.code, node: record.node))
+            problem: NodeProblem.text(answer.code, node: record.node), isCovered: isCovered)
         return FoundDevice(
             device: device, syspath: record.syspath, number: record.number, order: record.sysnum,
             distinction: isInfrared ? "infrared" : "")

@@ -13,6 +13,8 @@ struct Device: Sendable, Hashable {
     var name: String
     /// Why it is not usable and what to do; empty if it is usable.
     var problem = ""
+    /// A camera whose shutter is closed. Apps may use it: a person may open the shutter at any time.
+    var isCovered = false
 
     var isUsable: Bool { problem.isEmpty }
 }

@@ -111,23 +111,28 @@ final class DeviceCatalog {
     ///
     /// - Parameter isEnough: Whether one usable device is enough, so that `body` need not wait for others.
     func whenCurrent(_ permissions: [Permission], isEnough: Bool = true, _ body: @escaping @LoopActor () -> Void) {
-        let changing = kinds.filter { permissions.contains($0.permission) && !changeable($0).isEmpty }
-        for kind in changing { askAgain(kind.permission) }
+        let changing = kinds.filter { permissions.contains($0.permission) && !changeable($0, !isEnough).isEmpty }
+        for kind in changing { askAgain(kind.permission, inDetail: !isEnough) }
         let isWaited = changing.contains { !isEnough || !isUsable($0.permission) }
         if isWaited, waiting.count < DeviceCatalog.mostWaiting { whenAnswered(body) } else { body() }
     }
 
     /// Examines the nodes again whose answers change without an event, unless that is being done: who asks on and on must
     /// not keep others waiting.
-    func askAgain(_ permission: Permission) {
+    ///
+    /// - Parameter inDetail: Also those whose answers make no difference to apps.
+    func askAgain(_ permission: Permission, inDetail: Bool = false) {
         guard known[permission]?.probes.isEmpty ?? false else { return }
         for kind in kinds where kind.permission == permission {
-            for record in changeable(kind) { ask(record, kind) }
+            for record in changeable(kind, inDetail) { ask(record, kind) }
         }
     }
 
-    private func changeable(_ kind: any DeviceKind) -> [DeviceRecord] {
-        known[kind.permission]?.entries(of: kind).filter { !$0.node.isEmpty && kind.mayChange($0) } ?? []
+    private func changeable(_ kind: any DeviceKind, _ inDetail: Bool) -> [DeviceRecord] {
+        guard let inventory = known[kind.permission] else { return [] }
+        return inventory.entries(of: kind).filter {
+            !$0.node.isEmpty && kind.mayChange($0, inventory.answers[$0.syspath], inDetail: inDetail)
+        }
     }
 
     /// Ordered by permission; the default device of each comes first.

@@ -25,7 +25,10 @@ protocol DeviceKind: Sendable {
     /// Whether an entry of sysfs may be a device. If there is a node to open, the node is examined next.
     func mayBeDevice(_ record: DeviceRecord) -> Bool
     /// Whether the node may answer otherwise without an event.
-    func mayChange(_ record: DeviceRecord) -> Bool
+    /// - Parameters:
+    ///   - known: the last answer of the same device.
+    ///   - inDetail: whether that counts, too, which makes no difference to apps.
+    func mayChange(_ record: DeviceRecord, _ known: ProbeResult?, inDetail: Bool) -> Bool
     /// Examines a node, which may block.
     /// - Parameter known: the last answer of the same device.
     func examine(_ record: DeviceRecord, _ known: ProbeResult?, _ probe: any NodeProbe) -> ProbeResult
@@ -46,7 +49,7 @@ extension DeviceKind {
 
     func mayBeDevice(_ record: DeviceRecord) -> Bool { false }
 
-    func mayChange(_ record: DeviceRecord) -> Bool { false }
+    func mayChange(_ record: DeviceRecord, _ known: ProbeResult?, inDetail: Bool) -> Bool { false }
 
     func device(
         _ record: DeviceRecord, _ answer: ProbeResult, among records: (_ subsystem: String) -> [DeviceRecord]

@@ -40,9 +40,11 @@ struct DevicesInterface {
     }
 
     private func row(_ device: Device) -> [String: Value] {
-        [
+        let problem =
+            device.isUsable && device.isCovered ? "covered by its shutter; open it to be seen" : device.problem
+        return [
             "permission": .string(device.permission.rawValue), "id": .string(device.id), "node": .string(device.node),
-            "name": .string(device.name), "usable": .bool(device.isUsable), "problem": .string(device.problem),
+            "name": .string(device.name), "usable": .bool(device.isUsable), "problem": .string(problem),
         ]
     }
 }

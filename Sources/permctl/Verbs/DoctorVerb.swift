@@ -207,7 +207,10 @@ struct Examination {
             }
             return own.map { device in
                 let name = device.node.isEmpty ? device.name : "\(device.name) (\(device.node))"
-                guard !device.isUsable else { return Finding(.good, permission.rawValue, name) }
+                guard !device.isUsable else {
+                    let remark = device.problem.isEmpty ? "" : ", \(device.problem)"
+                    return Finding(.good, permission.rawValue, name + remark)
+                }
                 return Finding(
                     .bad, "\(permission.rawValue)-unusable", "\(name): \(device.problem)",
                     advice: Examination.advice(device))

@@ -28,7 +28,8 @@ struct QueueVerb: AsyncParsableCommand {
 
 struct DevicesVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "devices", abstract: "List the devices behind the permissions, and why any is unusable.")
+        commandName: "devices",
+        abstract: "List the devices behind the permissions, and what keeps any from being of use.")
 
     @Argument(help: "Only the devices of this permission; all by default.")
     var permission: Permission?

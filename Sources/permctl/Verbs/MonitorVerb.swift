@@ -31,7 +31,7 @@ struct MonitorVerb: AsyncParsableCommand {
                     "switch", "\(permission.rawValue) is \(state) for every app",
                     ["permission": permission.rawValue, "outcome": state])
             case .deviceAdded(let device):
-                let state = device.isUsable ? "" : ", unusable: \(device.problem)"
+                let state = device.problem.isEmpty ? "" : ", \(device.isUsable ? "" : "unusable: ")\(device.problem)"
                 try report(
                     "device", "\(device.permission.rawValue) \(device.name) (\(device.id)) is present\(state)",
                     device.record.with(["outcome": device.isUsable ? "present" : "unusable"]))

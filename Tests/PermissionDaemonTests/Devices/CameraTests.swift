@@ -111,6 +111,26 @@ struct CameraTests {
         #expect(bench.probe.opened == ["/dev/video0"])
     }
 
+    /// A camera with a shutter tells of it only when it is asked, and apps may use it whether it is covered or not.
+    @Test func aShutter() async {
+        func camera(_ shutter: Shutter) -> VideoQuery {
+            .capabilities(CameraTests.capture, card: "Integrated Camera", shutter: shutter)
+        }
+        let bench = await CatalogBench([Records.camera(0)]) { $0.videos["/dev/video0"] = camera(.closed) }
+        let isCovered = { bench.catalog.devices.map { [$0.isCovered, $0.isUsable] } }
+        #expect(isCovered() == [[true, true]])
+        bench.probe.set { $0.videos["/dev/video0"] = camera(.open) }
+        // For an app it makes no difference, and would power up the camera.
+        await bench.current(.camera)
+        #expect(isCovered() == [[true, true]])
+        await withCheckedContinuation { done in
+            bench.catalog.whenCurrent([.camera], isEnough: false) { done.resume() }
+        }
+        #expect(isCovered() == [[false, true]])
+        #expect(bench.changes.count == 1)
+        #expect(bench.probe.opened == ["/dev/video0", "/dev/video0"])
+    }
+
     /// The two nodes of a camera that recognizes faces have one name.
     @Test func anInfraredNodeIsNamedAndComesLast() async {
         let bench = await CatalogBench([Records.camera(0), Records.camera(2, index: 2), Records.camera(4, index: 4)]) {

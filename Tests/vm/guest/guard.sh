@@ -56,35 +56,6 @@ app_of_script() { echo "exe:$(readlink -f /usr/bin/python3):$apps/$1"; }
 
 record() { echo arecord -q -D hw:0,1 -d "$1" -f S16_LE -r 48000 -c 2; }
 
-# usb_camera: prints the node of the camera on USB that gives images.
-usb_camera() {
-    local node
-    for node in /sys/class/video4linux/*; do
-        if grep -qs 'Test camera on USB' "$node/name" && [ "$(cat "$node/index")" = 0 ]; then
-            echo "/dev/${node##*/}"
-        fi
-    done
-}
-has_no_usb_camera() { [ -z "$(usb_camera)" ]; }
-has_usb_camera() { [ -n "$(usb_camera)" ]; }
-may_use() { as owner test -w "$1"; }
-
-# plug_in_camera: plugs a camera in on USB until the step ends, and names its node in $camera.
-plug_in_camera() {
-    modprobe vhci-hcd
-    /test/programs/usb-camera >"$work/usb-camera.log" 2>&1 &
-    usb=$!
-    await "the camera on USB" has_usb_camera
-    udevadm settle
-    camera=$(usb_camera)
-    await "the camera's rights" may_use "$camera"
-}
-
-unplug_camera() {
-    kill "$usb"
-    await "the camera to be gone" has_no_usb_camera
-}
-
 # stream NODE COUNT FILE: the words of a command that captures that many images into a file; 0 goes on for ever.
 stream() { echo v4l2-ctl -d "$1" --stream-mmap=2 --stream-count="$2" --stream-to="$3"; }
 

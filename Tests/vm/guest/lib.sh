@@ -134,6 +134,35 @@ in_sandbox() {
         unshare --mount /test/guest/as-flatpak "$work/sandbox" "${enter[@]}" "$apps/$program" "$@"
 }
 
+# usb_camera: prints the node of the camera on USB that gives images.
+usb_camera() {
+    local node
+    for node in /sys/class/video4linux/*; do
+        if grep -qs 'Test camera on USB' "$node/name" && [ "$(cat "$node/index")" = 0 ]; then
+            echo "/dev/${node##*/}"
+        fi
+    done
+}
+has_no_usb_camera() { [ -z "$(usb_camera)" ]; }
+has_usb_camera() { [ -n "$(usb_camera)" ]; }
+may_use() { as owner test -w "$1"; }
+
+# plug_in_camera: plugs a camera in on USB until the step ends, and names its node in $camera.
+plug_in_camera() {
+    modprobe vhci-hcd
+    /test/programs/usb-camera >"$work/usb-camera.log" 2>&1 &
+    usb=$!
+    await "the camera on USB" has_usb_camera
+    udevadm settle
+    camera=$(usb_camera)
+    await "the camera's rights" may_use "$camera"
+}
+
+unplug_camera() {
+    kill "$usb"
+    await "the camera to be gone" has_no_usb_camera
+}
+
 # Ends everything that the step started.
 end_children() {
     local children

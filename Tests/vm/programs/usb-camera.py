@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """A camera on USB without hardware: the driver of real ones, uvcvideo, finds it at the kernel's virtual USB controller.
 
-usb-camera: plugs it in, prints "plugged in", and serves it until it is killed, which unplugs it. Its node cannot be read
-like a file. It speaks USB/IP over a socket of its own, and sends its images, 160x120 YUYV, over a bulk endpoint.
+usb-camera: plugs it in, prints "plugged in", and serves it until it is killed, which unplugs it. SIGUSR1 closes its
+shutter, or opens it. Its node cannot be read like a file. It speaks USB/IP over a socket of its own, and sends its images, 160x120 YUYV, over a bulk endpoint.
 """
 
 import select
+import signal
 import socket
 import struct
 import time
@@ -31,7 +32,7 @@ def interface_specific(subtype, content):
 
 
 def configuration():
-    terminals = interface_specific(2, struct.pack("<BHBB3HB3s", 1, 0x0201, 0, 0, 0, 0, 0, 3, b"\0\0\0"))
+    terminals = interface_specific(2, struct.pack("<BHBB3HB3s", 1, 0x0201, 0, 0, 0, 0, 0, 3, b"\0\0\4"))
     terminals += interface_specific(3, struct.pack("<BHBBB", 2, 0x0101, 0, 1, 0))
     control = interface_specific(1, struct.pack("<HHIBB", 0x0100, 13 + len(terminals), 48_000_000, 1, 1)) + terminals
     yuyv = bytes.fromhex("5955593200001000800000aa00389b71")
@@ -51,6 +52,13 @@ DEVICE = descriptor(1, struct.pack("<HBBBBHHHBBBB", 0x0200, 0xEF, 2, 1, 64, 0x1D
 CONFIGURATION = configuration()
 
 
+shutter = {"is closed": 0}
+
+
+def use_shutter(*_):
+    shutter["is closed"] ^= 1
+
+
 def text(index):
     if index == 0:
         return descriptor(3, struct.pack("<H", 0x0409))
@@ -66,6 +74,10 @@ def answer_control(setup):
         return found and found[:length]
     if kind == 0xA1 and index == 1 and value >> 8 in (1, 2):
         return {0x85: struct.pack("<H", len(PROBE)), 0x86: b"\3"}.get(request, PROBE)[:length]
+    # The camera terminal's privacy control, which changes by itself.
+    if kind == 0xA1 and index == 0x0100 and value >> 8 == 0x11:
+        closed = bytes([shutter["is closed"]])
+        return {0x81: closed, 0x82: b"\0", 0x83: b"\1", 0x84: b"\1", 0x85: b"\1\0", 0x86: b"\x09", 0x87: b"\0"}.get(request)
     if kind & 0x80:
         return b"\0" * min(length, 2) if kind & 0x60 == 0 else None
     return b""
@@ -130,6 +142,7 @@ class Camera:
             self.send()
 
 
+signal.signal(signal.SIGUSR1, use_shutter)
 ours, theirs = socket.socketpair()
 # The first port of the controller for devices of high speed (3).
 with open("/sys/devices/platform/vhci_hcd.0/attach", "w") as attach:
