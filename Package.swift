@@ -44,7 +44,8 @@ let windowTargets: [Target] =
             ],
             exclude: ["color.py", "icons.py"], swiftSettings: strict),
         .executableTarget(
-            name: "permd-settings", dependencies: ["PermissionClient", "PermissionTexts", "System", "CAdwaita"],
+            name: "permd-settings",
+            dependencies: ["PermissionClient", "DesktopServices", "PermissionTexts", "System", "CAdwaita"],
             swiftSettings: strict),
         .testTarget(
             name: "SettingsWindowTests",

@@ -61,6 +61,27 @@ struct WindowTests {
         await stage.end()
     }
 
+    /// Once for an app, however many sessions it may take up again.
+    @Test func whatPortalsRemember() async throws {
+        let stage = try await SettingsStage()
+        let portal = try await DesktopPortal(on: stage.permd, backends: nil)
+        for token in ["1f", "2f"] { try await portal.remember("screencast", token, ["org.example.Recorder": ["yes"]]) }
+        try await portal.remember("background", "background", ["com.example.Chat": ["no"]])
+        try await stage.open()
+        try await stage.press("Permissions", role: "page tab")
+        try await stage.awaitLabel("Remembered by Portals")
+        try await stage.awaitLabel("Record the screen")
+        let denied = "Run in the background: not allowed"
+        try await stage.awaitLabel(denied)
+        try await stage.press("Forget")
+        try await stage.awaitLabel("com.example.Chat is forgotten and will ask again")
+        try await stage.awaitNoLabel(denied)
+        try await stage.press("Forget")
+        try await stage.awaitNoLabel("Remembered by Portals")
+        await portal.end()
+        await stage.end()
+    }
+
     @Test func theHistoryIsFiltered() async throws {
         let stage = try await SettingsStage()
         try await stage.settings.set(.grant, app: "exe:/usr/bin/cheese", permission: .camera)

@@ -1,19 +1,21 @@
 // The records that --json prints, one for each row. Keys are named as in the D-Bus contract.
 
+import DesktopServices
 import PermissionClient
+
+/// Any value.
+struct Encoded: Encodable {
+    let value: any Encodable
+
+    func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
+}
 
 /// A JSON object. What is not known is left out.
 struct Record: Encodable, ExpressibleByDictionaryLiteral {
-    private struct Member: Encodable {
-        let value: any Encodable
-
-        func encode(to encoder: any Encoder) throws { try value.encode(to: encoder) }
-    }
-
-    private var values: [String: Member] = [:]
+    private var values: [String: Encoded] = [:]
 
     init(dictionaryLiteral elements: (String, (any Encodable)?)...) {
-        for case (let key, let value?) in elements { values[key] = Member(value: value) }
+        for case (let key, let value?) in elements { values[key] = Encoded(value: value) }
     }
 
     /// The record with more members.
@@ -45,6 +47,10 @@ struct DecisionRecord: Codable, Hashable {
         decided = row.decided
         by = row.by.rawValue
     }
+}
+
+extension PortalRow {
+    var record: Record { ["app_id": appID, "table": table.rawValue, "entry": entry, "decision": verdict.rawValue] }
 }
 
 extension StatusRow {

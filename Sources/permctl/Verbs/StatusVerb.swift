@@ -1,14 +1,18 @@
 // permctl status: prints the table of apps and permissions, or one app in detail.
 
 import ArgumentParser
+import DesktopServices
 import PermissionClient
 
 struct StatusVerb: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Show what apps may use, and for how long.")
+        commandName: "status", abstract: "Show what apps may use, and for how long.",
+        discussion: "permctl reset forgets what portals remember, too: permctl reset APP screencast.")
 
     @Argument(help: "Show only this app, with the reason and the end of each decision.", completion: Completions.apps)
     var app: AppName?
+    @Flag(help: "Also what portals remember: who may record or control the screen, run in the background and the like.")
+    var all = false
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -16,14 +20,32 @@ struct StatusVerb: AsyncParsableCommand {
         let app = try await app?.resolve(settings)
         let rows = try await settings.statuses(app: app?.description)
         let off = Set(try await settings.switches().filter { !$0.value }.keys)
-        guard let app else { return try printAll(rows, off, try await output.shortNames(settings)) }
-        try printOne(rows, off, used: try await StatusVerb.lastUses(app, settings))
+        let remembered = all ? try await settings.portalRows().filter { row in app == nil || row.app == app } : []
+        if let app {
+            try printOne(rows, off, remembered, used: try await StatusVerb.lastUses(app, settings))
+        } else {
+            try printAll(rows, off, remembered, try await output.shortNames(settings))
+        }
+        guard !output.json, !remembered.isEmpty else { return }
+        if !output.noLegend { Output.line("\nWhat portals remember:") }
+        try output.list(
+            remembered, ["app", "what", "status", Column("entry", usual: "-")], empty: "", json: [Record]()
+        ) {
+            [
+                Cell($0.appID.isEmpty ? "(programs without an ID)" : $0.appID), Cell($0.table.rawValue),
+                $0.verdict == .grant ? Cell("granted", .good) : Cell("denied", .bad),
+                Cell($0.entry == $0.table.rawValue ? "-" : $0.entry),
+            ]
+        }
     }
 
-    private func printAll(_ rows: [StatusRow], _ off: Set<Permission>, _ names: ShortNames?) throws {
+    private func printAll(
+        _ rows: [StatusRow], _ off: Set<Permission>, _ remembered: [PortalRow], _ names: ShortNames?
+    ) throws {
         let apps = Dictionary(grouping: rows, by: \.app).sorted { $0.key < $1.key }
         let columns = ["app"] + Permission.allCases.map { Column($0.rawValue) }
-        try output.list(apps, columns, empty: "Nothing was decided yet.", json: rows.map { $0.record() }) { app, row in
+        let records = rows.map { $0.record() } + remembered.map(\.record)
+        try output.list(apps, columns, empty: "Nothing was decided yet.", json: records) { app, row in
             [Cell(app, names)]
                 + Permission.allCases.map { permission in StatusVerb.cell(row.first { $0.permission == permission }) }
         }
@@ -48,12 +70,13 @@ struct StatusVerb: AsyncParsableCommand {
     }
 
     private func printOne(
-        _ rows: [StatusRow], _ off: Set<Permission>, used: [Permission: (time: EpochSeconds, isNow: Bool)]
+        _ rows: [StatusRow], _ off: Set<Permission>, _ remembered: [PortalRow],
+        used: [Permission: (time: EpochSeconds, isNow: Bool)]
     ) throws {
         let columns =
             ["permission", "status"]
             + ["holds", "decided", "by", "last used", "why"].map { Column($0, usual: "-") }
-        let records = rows.map { $0.record(used: used[$0.permission]?.time) }
+        let records = rows.map { $0.record(used: used[$0.permission]?.time) } + remembered.map(\.record)
         try output.list(rows, columns, empty: "", json: records) { row in
             [
                 Cell(row.permission.rawValue), StatusVerb.status(row), Cell(StatusVerb.end(row.decision)),

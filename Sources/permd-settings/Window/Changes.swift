@@ -1,6 +1,7 @@
 // Changes of decisions, each with a message that can undo it.
 
 import CAdwaita
+import DesktopServices
 import PermissionClient
 import PermissionTexts
 
@@ -64,6 +65,20 @@ final class Changes {
     func forget(_ app: AppID) {
         let text = Texts.text("%@ is forgotten and will ask again", Texts.isolated(model.names.label(of: app).name))
         apply([.reset(app, nil)], text, undo: model.decisions(app).compactMap(Step.back))
+    }
+
+    /// Deletes what a portal remembers, which cannot be undone.
+    func forget(_ rows: [PortalRow], _ text: String, then done: @escaping @MainActor () -> Void) {
+        inBackground { [settings = model.settings] () async throws(ClientError) in
+            for row in rows { try await settings.forget(row) }
+        } then: { [self] result in
+            if case .failure(let error) = result {
+                report(Texts.text("Nothing was changed: %@", SafeText.line(error.message)), undo: [])
+            } else {
+                report(text, undo: [])
+            }
+            done()
+        }
     }
 
     /// Switches a permission off or on for every app. Its switch undoes it.

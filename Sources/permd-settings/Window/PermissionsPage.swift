@@ -11,6 +11,7 @@ final class PermissionsPage {
     private let model: Model
     private let groups: [Permission: Widget]
     private let switches: [SwitchRow]
+    private let portals: PortalSection
     private var rows: [Permission: [Widget]] = [:]
 
     init(_ model: Model, _ changes: Changes) {
@@ -22,7 +23,10 @@ final class PermissionsPage {
         for permission in Permission.allCases { cadw_box_append(content, groups[permission]) }
         switches = Permission.allCases.map { SwitchRow($0, model, changes) }
         for row in switches { cadw_group_add(groups[row.permission], row.widget) }
+        portals = PortalSection(model, changes)
+        cadw_box_append(content, portals.widget)
         widget = cadw_scrolled(cadw_clamp(content, 720), 0)
+        widget.on("map") { [portals] in portals.read() }
         model.onChange { [unowned self] part in
             if [.apps, .devices, .rules].contains(part) { show() }
         }
@@ -63,8 +67,8 @@ final class PermissionsPage {
             var lines: [String] = []
             if !device.isUsable {
                 lines = [SafeText.line(device.problem), PermissionsPage.advice(for: device)]
-            } else if !device.node.isEmpty {
-                lines = [SafeText.line(device.node)]
+            } else {
+                lines = [device.problem, device.node].filter { !$0.isEmpty }.map { SafeText.line($0) }
             }
             return Widgets.row(
                 name.isEmpty ? SafeText.line(device.id) : name, lines.joined(separator: "\n"),
