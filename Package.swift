@@ -42,7 +42,7 @@ let windowTargets: [Target] =
             dependencies: [
                 "permd-agent", "PermissionClient", "PermissionTexts", "DBus", "PermissionTestKit", "TestSupport",
             ],
-            exclude: ["color.py", "icons.py"], swiftSettings: strict),
+            exclude: ["color.py", "icons.py", "mock_capture.py", "page.py"], swiftSettings: strict),
         .executableTarget(
             name: "permd-settings",
             dependencies: ["PermissionClient", "DesktopServices", "PermissionTexts", "System", "CAdwaita"],

@@ -41,7 +41,7 @@ struct InstallTests {
             "share/dbus-1/interfaces/org.permd.Access1.xml", "share/xdg-desktop-portal/portals/permd.portal",
             "share/bash-completion/completions/permctl", "share/fish/vendor_completions.d/permctl.fish",
             "share/zsh/\(prefix == "/usr" ? "vendor-completions" : "site-functions")/_permctl",
-            "share/doc/permd/examples/in_use.py",
+            "share/doc/permd/examples/in_use.py", "share/doc/permd/examples/browser.c",
             "share/doc/permd/examples/50-office.conf", "share/doc/permd/examples/portals.conf",
             "share/doc/permd/docs/for-apps.md", "share/doc/permd/docs/threat-model.md",
             "share/locale/de/LC_MESSAGES/permd.mo", "share/locale/ja/LC_MESSAGES/permd.mo",
