@@ -31,14 +31,8 @@ enum KernelPins {
 
     /// Returns what went wrong.
     static func removeFiles() -> String? {
-        guard let directory = opendir(folder) else { return errno == ENOENT ? nil : "\(folder): \(errorText())" }
-        defer { closedir(directory) }
-        while let entry = readdir(directory) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard name != ".", name != ".." else { continue }
-            if unlink(path(name)) != 0, errno != ENOENT { return "\(path(name)) cannot be removed: \(errorText())" }
+        for name in Folders.names(in: folder) where unlink(path(name)) != 0 && errno != ENOENT {
+            return "\(path(name)) cannot be removed: \(errorText())"
         }
         return nil
     }
