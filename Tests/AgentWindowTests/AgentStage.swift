@@ -93,9 +93,7 @@ final class AgentStage: Desktop {
     /// Ends the agent, and returns the lines it wrote to stderr.
     func complaints() async -> [String] {
         _ = await endAgent(SIGTERM)
-        var lines: [String] = []
-        if let agent { for await line in agent.errorLines where !line.isEmpty { lines.append(line) } }
-        return lines
+        return await agent?.complaints() ?? []
     }
 
     /// The agent's peak memory in KB (VmHWM of proc(5)).

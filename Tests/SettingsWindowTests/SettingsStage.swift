@@ -41,13 +41,10 @@ final class SettingsStage: Desktop {
             "org.permd", [BuiltProgram.path("permd"), "--root", permd.root.path], with: devices.environment)
     }
 
-    /// Ends the program, and returns the lines that it wrote to stderr, without what GTK 4.22 says of its own frame clock
-    /// on X11 without a compositor.
+    /// Ends the program, and returns the lines that it wrote to stderr.
     func complaints() async -> [String] {
         child?.terminate()
-        var lines: [String] = []
-        if let child { for await line in child.errorLines where !line.isEmpty { lines.append(line) } }
-        return lines.filter { !$0.contains("gdk_frame_timings_") }
+        return await child?.complaints() ?? []
     }
 
     override func end() async {

@@ -135,3 +135,13 @@ open class Session {
         }
     }
 }
+
+extension ChildProcess {
+    /// What a window's program wrote to stderr until its end, without what GTK 4.22 says of its own frame clock on X11
+    /// without a compositor.
+    package func complaints() async -> [String] {
+        var lines: [String] = []
+        for await line in errorLines where !line.isEmpty && !line.contains("gdk_frame_timings_") { lines.append(line) }
+        return lines
+    }
+}
