@@ -346,9 +346,11 @@ struct BadDayTests {
         let refused = try await Recorder(.native, "refused", on: server)
         try await allowed.hears(20)
         let links = try await LinkMonitor(server)
+        // pw-metadata sometimes leaves before PipeWire has told it anything.
+        let marks = try await server.until("the marks", "pw-metadata -n permd | grep microphone")
         let marked = try await server.run(
             """
-            marks=$(pw-metadata -n permd)
+            marks="\(marks)"
             pw-cli list-objects Node | awk '/client.id/ { print $3 }' | tr -d '"' | sort -u | while read -r client; do
                 echo "$marks" | grep -q "id:$client key:'microphone'" && continue
                 pw-metadata -n permd "$client" microphone 1 >/dev/null && echo marked
