@@ -1,7 +1,7 @@
 # Functions of the steps about the guard, with those of lib.sh. Sourced, not run.
 # shellcheck shell=bash
 
-# shellcheck source=lib.sh
+# shellcheck source=Tests/vm/guest/lib.sh
 . "${BASH_SOURCE%/*}/lib.sh"
 
 # shellcheck disable=SC2034 # For the steps.

@@ -147,7 +147,8 @@ has_no_usb_camera() { [ -z "$(usb_camera)" ]; }
 has_usb_camera() { [ -n "$(usb_camera)" ]; }
 may_use() { as owner test -w "$1"; }
 
-# plug_in_camera: plugs a camera in on USB until the step ends, and names its node in $camera.
+# plug_in_camera: plugs a camera in on USB until the step ends. Sets $usb to the process that is the camera, and $camera
+# to its node.
 plug_in_camera() {
     modprobe vhci-hcd
     /test/programs/usb-camera >"$work/usb-camera.log" 2>&1 &
