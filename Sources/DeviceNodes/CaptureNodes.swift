@@ -19,7 +19,9 @@ package enum Shutter: Sendable, Hashable {
 
 package enum VideoNode {
     /// Opens a node and asks what it is. This may block for as long as the hardware or its driver hangs.
-    package static func query(_ node: String) -> VideoQuery {
+    ///
+    /// - Parameter inDetail: Whether to ask for the colors and the shutter, too. A camera that sleeps is woken for it.
+    package static func query(_ node: String, inDetail: Bool) -> VideoQuery {
         let fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         guard fd >= 0 else { return .unopened(errno) }
         defer { close(fd) }
@@ -29,7 +31,7 @@ package enum VideoNode {
         return .capabilities(
             hasOwnFlags ? answer.device_caps : answer.capabilities,
             card: withUnsafeBytes(of: answer.card) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) },
-            isInfrared: isInfrared(fd), shutter: shutter(fd))
+            isInfrared: inDetail && isInfrared(fd), shutter: inDetail ? shutter(fd) : nil)
     }
 
     private static func shutter(_ fd: Int32) -> Shutter? {

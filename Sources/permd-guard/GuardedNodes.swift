@@ -99,7 +99,7 @@ final class GuardedNodes {
         }
         // Opening a camera may take long, or never end if its hardware hangs.
         worker.run(about: record.node) {
-            VideoNode.query(record.node)
+            VideoNode.query(record.node, inDetail: false)
         } then: { [weak self] answer in
             guard let self, nodes[record.syspath] === node else { return }
             set(node, GuardedNodes.kind(of: answer))

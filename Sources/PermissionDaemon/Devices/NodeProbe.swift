@@ -24,7 +24,7 @@ protocol NodeProbe: Sendable {
 }
 
 struct SystemProbe: NodeProbe {
-    func video(_ node: String) -> VideoQuery { VideoNode.query(node) }
+    func video(_ node: String) -> VideoQuery { VideoNode.query(node, inDetail: true) }
 
     func access(_ node: String, writing: Bool) -> Int32 {
         Glibc.access(node, writing ? R_OK | W_OK : R_OK) == 0 ? 0 : errno
