@@ -37,8 +37,8 @@ RECORDER_PACKAGES="alsa-utils pipewire-alsa gstreamer1.0-pipewire gstreamer1.0-t
 DEMO_PACKAGES="$BUILD_PACKAGES dbus libumockdev-dev umockdev"
 SCREEN_PACKAGES="xvfb openbox xdotool at-spi2-core gir1.2-atspi-2.0 python3-gi fonts-dejavu-core adwaita-icon-theme"
 SCREEN_PACKAGES="$SCREEN_PACKAGES xdg-desktop-portal librsvg2-common weston locales x11-utils"
-# A browser for the examples that are one.
-SCREEN_PACKAGES="$SCREEN_PACKAGES libwebkit2gtk-4.1-dev gir1.2-webkit2-4.1"
+# What the examples that are a browser need.
+SCREEN_PACKAGES="$SCREEN_PACKAGES libwebkit2gtk-4.1-dev gir1.2-webkit2-4.1 gcc"
 TEST_PACKAGES="$DEMO_PACKAGES $WINDOW_PACKAGES $GUARD_PACKAGES $SCREEN_PACKAGES dbus-broker python3 python3-dbus gjs tmux util-linux procps"
 TEST_PACKAGES="$TEST_PACKAGES $SOUND_PACKAGES $RECORDER_PACKAGES systemd dbus-user-session shellcheck man-db mandoc bubblewrap xdg-dbus-proxy zsh fish"
 # The desktops of Tests/DesktopTests, as Debian 13 has them.

@@ -23,7 +23,8 @@ struct WebKitExampleTests {
         guard language == .c else { return ["/usr/bin/python3", source] }
         let program = stage.folder.file("browser")
         let flags = "-Wall -Wextra -Wno-unused-parameter -Werror $(pkg-config --cflags --libs webkit2gtk-4.1)"
-        try await stage.run("sh", "-c", "cc -o \"$0\" \"$1\" \(flags)", program, source)
+        let compiler = try ChildProcess("sh", ["-c", "cc -o \"$0\" \"$1\" \(flags)", program, source])
+        #expect(await compiler.waitForExit() == .exited(0))
         return [program]
     }
 
